@@ -1,0 +1,7 @@
+"""QT-ViT backbones for OpenMMLab: linear attention from a quadratic Taylor expansion."""
+
+from .backbones import EfficientViT, QTViT
+
+__version__ = '0.1.0'
+
+__all__ = ['EfficientViT', 'QTViT', '__version__']

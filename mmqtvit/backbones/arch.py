@@ -1,0 +1,169 @@
+"""Sizes and stage layouts of the EfficientViT family."""
+
+from dataclasses import dataclass
+from functools import partial
+from typing import Union
+
+from torch import nn
+
+from ..layers import DSConv, FusedMBConv, MBConv, ResBlock
+
+NUM_STAGES = 4
+
+
+@dataclass(frozen=True)
+class StageLayout:
+    """How one of the stages 1 to 4 is made.
+
+    A stage halves the map with one ``conv`` block and goes on at its width, with residual
+    ``conv`` blocks or, in an attention stage, with attention blocks.
+
+    Args:
+        conv (type): Class of the convolution blocks, the local part of attention blocks included.
+        downsample_expand (int): Expansion ratio of the first block.
+        expand (int): Expansion ratio of the others.
+        attention (bool): Whether the others are attention blocks. Defaults to False.
+        counts_downsample (bool): Whether the first block is one of the stage's ``depth`` blocks
+            or comes in addition. Defaults to False.
+    """
+    conv: type
+    downsample_expand: int
+    expand: int
+    attention: bool = False
+    counts_downsample: bool = False
+
+    def num_blocks(self, depth: int) -> int:
+        """Number of blocks after the first."""
+        return depth - 1 if self.counts_downsample else depth
+
+    def num_branches(self, depth: int) -> int:
+        """Number of residual branches; an attention block has two."""
+        return self.num_blocks(depth) * (2 if self.attention else 1)
+
+
+@dataclass(frozen=True)
+class Series:
+    """What the members of the B or of the L series have in common.
+
+    Args:
+        act (type): Class of the activations.
+        eps (float): ε of the norms.
+        stem_block (type): Class of the residual blocks in the stem.
+        drop_stem (bool): Whether stochastic depth includes the stem.
+        stages (tuple[StageLayout]): Stages 1 to 4.
+    """
+    act: type
+    eps: float
+    stem_block: type
+    drop_stem: bool
+    stages: tuple
+
+
+_LEAN_MBCONV = partial(MBConv, fewer_norms=True)
+
+SERIES = {
+    'b':
+    Series(
+        act=nn.Hardswish,
+        eps=1e-5,
+        stem_block=DSConv,
+        drop_stem=False,
+        stages=(
+            StageLayout(MBConv, 4, 4, counts_downsample=True),
+            StageLayout(MBConv, 4, 4, counts_downsample=True),
+            StageLayout(_LEAN_MBCONV, 4, 4, attention=True),
+            StageLayout(_LEAN_MBCONV, 4, 4, attention=True),
+        )),
+    'l':
+    Series(
+        act=partial(nn.GELU, approximate='tanh'),
+        eps=1e-7,
+        stem_block=ResBlock,
+        drop_stem=True,
+        stages=(
+            StageLayout(FusedMBConv, 16, 4),
+            StageLayout(FusedMBConv, 16, 4),
+            StageLayout(_LEAN_MBCONV, 16, 4),
+            StageLayout(_LEAN_MBCONV, 24, 6, attention=True),
+        )),
+}
+
+EFFICIENTVIT_ARCHS = {
+    'b0': dict(series='b', widths=[8, 16, 32, 64, 128], depths=[1, 2, 2, 2, 2], head_dim=16),
+    'b1': dict(series='b', widths=[16, 32, 64, 128, 256], depths=[1, 2, 3, 3, 4], head_dim=16),
+    'b2': dict(series='b', widths=[24, 48, 96, 192, 384], depths=[1, 3, 4, 4, 6], head_dim=32),
+    'b3': dict(series='b', widths=[32, 64, 128, 256, 512], depths=[1, 4, 6, 6, 9], head_dim=32),
+    'l0': dict(series='l', widths=[32, 64, 128, 256, 512], depths=[1, 1, 1, 4, 4], head_dim=32),
+    'l1': dict(series='l', widths=[32, 64, 128, 256, 512], depths=[1, 1, 1, 6, 6], head_dim=32),
+    'l2': dict(series='l', widths=[32, 64, 128, 256, 512], depths=[1, 2, 2, 8, 8], head_dim=32),
+    'l3': dict(series='l', widths=[64, 128, 256, 512, 1024], depths=[1, 2, 2, 8, 8], head_dim=32),
+}
+
+QTVIT_ARCHS = {
+    f'qtvit{number}': EFFICIENTVIT_ARCHS[name]
+    for number, name in enumerate(['b1', 'b2', 'b3', 'l1', 'l2', 'l3'], start=1)
+}
+
+
+def resolve_arch(arch: Union[str, dict], named_archs: dict) -> dict:
+    """Look up or check an architecture.
+
+    Args:
+        arch (str | dict): A key of ``named_archs``, or a dict with ``series`` ('b' or 'l'),
+            ``widths`` and ``depths`` (five numbers, stem first) and ``head_dim``.
+        named_archs (dict): The architectures that have a name.
+
+    Returns:
+        dict: With the four keys.
+
+    Raises:
+        ValueError: If the name is unknown, or the dict has other keys, another number of stages,
+            an unknown series, or a width that its heads do not divide.
+    """
+    if not isinstance(arch, dict):
+        if arch not in named_archs:
+            raise ValueError(f'arch must be one of {sorted(named_archs)} or a dict, got {arch!r}')
+        return named_archs[arch]
+    if set(arch) != {'series', 'widths', 'depths', 'head_dim'}:
+        raise ValueError(
+            f'arch dict needs exactly series, widths, depths and head_dim, got {sorted(arch)}')
+    if arch['series'] not in SERIES:
+        raise ValueError(f"arch series must be one of {sorted(SERIES)}, got {arch['series']!r}")
+    for key in ('widths', 'depths'):
+        numbers = arch[key]
+        if len(numbers) != 1 + NUM_STAGES or any(number < 1 for number in numbers):
+            raise ValueError(f'arch {key} must be {1 + NUM_STAGES} positive numbers, got {numbers}')
+    for width, layout in zip(arch['widths'][1:], SERIES[arch['series']].stages):
+        if layout.attention and (arch['head_dim'] < 1 or width % arch['head_dim']):
+            raise ValueError(
+                f"head_dim must divide the widths of attention stages, got head_dim "
+                f"{arch['head_dim']} and width {width}")
+    return arch
+
+
+def drop_path_rates(arch: dict, max_rate: float, num_skipped: int) -> list:
+    """Rates of stochastic depth that grow linearly with depth, as in the published training.
+
+    Residual branches are counted one by one, an attention block having two. Branch i of the n
+    that are not skipped gets ``max_rate · (i + 1) / n``. The published training also multiplies
+    all rates by its progress from 0 to 1; this package does not.
+
+    Args:
+        arch (dict): As returned by :func:`resolve_arch`.
+        max_rate (float): Rate of the last branch.
+        num_skipped (int): Number of first branches that keep rate 0.
+
+    Returns:
+        list[list[float]]: The rates of the stem's branches, then of each stage's.
+    """
+    series = SERIES[arch['series']]
+    counts = [arch['depths'][0] if series.drop_stem else 0]
+    counts += [
+        layout.num_branches(depth) for layout, depth in zip(series.stages, arch['depths'][1:])
+    ]
+    num_dropped = max(sum(counts) - num_skipped, 1)
+    rates = iter(max_rate * max(i + 1 - num_skipped, 0) / num_dropped for i in range(sum(counts)))
+    per_stage = [[next(rates) for _ in range(count)] for count in counts]
+    if not series.drop_stem:
+        per_stage[0] = [0.] * arch['depths'][0]
+    return per_stage

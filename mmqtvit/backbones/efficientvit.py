@@ -1,0 +1,267 @@
+"""EfficientViT, and the macro-architecture that QT-ViT shares with it."""
+
+from contextlib import contextmanager, nullcontext
+from typing import Iterator, Optional, Sequence, Union
+
+from mmengine.logging import print_log
+from mmengine.model import BaseModule
+from torch import Tensor, nn
+from torch.nn.modules.batchnorm import _BatchNorm
+from torch.utils.checkpoint import checkpoint
+
+from ..layers import AttentionBlock, ConvNormAct, MultiScaleAttention, Residual
+from ..registry import register_model
+from .arch import EFFICIENTVIT_ARCHS, NUM_STAGES, SERIES, drop_path_rates, resolve_arch
+
+
+@contextmanager
+def frozen_statistics(module: nn.Module) -> Iterator[None]:
+    """Let batch norms normalise as in training, but leave their running statistics alone."""
+    norms = [m for m in module.modules() if isinstance(m, _BatchNorm) and m.training]
+    tracked = [norm for norm in norms if norm.track_running_stats]
+    for norm in tracked:
+        norm.track_running_stats = False
+    try:
+        yield
+    finally:
+        for norm in tracked:
+            norm.track_running_stats = True
+
+
+@register_model
+class EfficientViT(BaseModule):
+    """EfficientViT: convolution stages, then stages of multi-scale linear attention.
+
+    A PyTorch implementation of `EfficientViT: Multi-Scale Linear Attention for High-Resolution
+    Dense Prediction <https://arxiv.org/abs/2205.14756>`_ (Cai et al., ICCV 2023).
+
+    Takes images of any size; the map of stage i has ceil(side / 2^(i+1)) positions a side. A NaN
+    in an image spreads over that image's maps in evaluation.
+
+    Args:
+        arch (str | dict): 'b0' to 'b3', 'l0' to 'l3', or a dict with ``series`` ('b' or 'l'),
+            ``widths`` and ``depths`` (five numbers, the stem's first) and ``head_dim``. Defaults
+            to 'b1'.
+        in_channels (int): Channels of the images. Defaults to 3.
+        out_indices (Sequence[int]): Stages to return, 0 to 3, at strides 4, 8, 16 and 32; stages
+            after the last one are not built. Negative indices count from the end. Defaults to
+            (0, 1, 2, 3).
+        attention (dict): Attention kernel, see :func:`mmqtvit.attention.build_kernel`. Defaults to
+            ``dict(type='ReLULinear')``.
+        position_embedding (bool): Whether the keys get a learnable absolute positional embedding,
+            made for 224×224 images and resized to others. Defaults to False.
+        value_shortcut (bool): Whether GELU(BN(v)) is added to the kernel's output. Defaults to
+            False.
+        frozen_stages (int): Stages to freeze: -1 none, 0 the stem, i the stem and stages 1 to i.
+            Defaults to -1.
+        norm_cfg (dict): Norm layers, those in the attention included. Without an ``eps``, batch
+            norms get the published one, 1e-5 (B) or 1e-7 (L). Defaults to ``dict(type='BN')``.
+        norm_eval (bool): Whether batch norms stay in evaluation mode in training. Defaults to
+            False.
+        drop_path_rate (float): Stochastic depth of the last residual branch; the others' grow
+            linearly with depth. The published training ramps all rates up over time, this does
+            not. Defaults to 0.
+        num_undropped (int): Number of first residual branches without stochastic depth; the
+            published training has 2 for l1, 3 for l2 and l3. Defaults to 0.
+        with_cp (bool): Whether to recompute the stages in the backward pass, for less memory.
+            Defaults to False.
+        init_cfg (dict | list[dict], optional): Defaults to None, the published initialisation.
+
+    Raises:
+        ValueError: If an argument is out of range; the message names the choices.
+
+    Example:
+        >>> import torch
+        >>> from mmqtvit import EfficientViT
+        >>> model = EfficientViT('b1').eval()
+        >>> [tuple(level.shape) for level in model(torch.rand(1, 3, 224, 320))]
+        [(1, 32, 56, 80), (1, 64, 28, 40), (1, 128, 14, 20), (1, 256, 7, 10)]
+    """
+
+    ARCHS = EFFICIENTVIT_ARCHS
+
+    def __init__(self,
+                 arch: Union[str, dict] = 'b1',
+                 in_channels: int = 3,
+                 out_indices: Sequence[int] = (0, 1, 2, 3),
+                 attention: dict = dict(type='ReLULinear'),
+                 position_embedding: bool = False,
+                 value_shortcut: bool = False,
+                 frozen_stages: int = -1,
+                 norm_cfg: dict = dict(type='BN'),
+                 norm_eval: bool = False,
+                 drop_path_rate: float = 0.,
+                 num_undropped: int = 0,
+                 with_cp: bool = False,
+                 init_cfg: Optional[Union[dict, list]] = None) -> None:
+        if init_cfg is None:
+            init_cfg = [dict(type='TruncNormal', layer=['Conv2d', 'Linear'], std=0.02, bias=0.)]
+        super().__init__(init_cfg)
+        arch = resolve_arch(arch, self.ARCHS)
+        if not -1 <= frozen_stages <= NUM_STAGES:
+            raise ValueError(f'frozen_stages must be -1 to {NUM_STAGES}, got {frozen_stages}')
+        if not 0 <= drop_path_rate < 1:
+            raise ValueError(f'drop_path_rate must be in [0, 1), got {drop_path_rate}')
+        self.in_channels = in_channels
+        self.out_indices = self._check_out_indices(out_indices)
+        self.widths = tuple(arch['widths'])
+        self.frozen_stages = frozen_stages
+        self.norm_eval = norm_eval
+        self.with_cp = with_cp
+
+        self._series = SERIES[arch['series']]
+        self._norm_cfg = dict(norm_cfg)
+        if self._norm_cfg.get('type') in ('BN', 'SyncBN'):
+            self._norm_cfg.setdefault('eps', self._series.eps)
+        rates = drop_path_rates(arch, drop_path_rate, num_undropped)
+        self.stem = self._build_stem(rates[0])
+        self.stages = nn.ModuleList(
+            self._build_stage(
+                index,
+                arch['depths'][1 + index],
+                rates[1 + index],
+                head_dim=arch['head_dim'],
+                attention=attention,
+                # The embedding is made for the map of a 224×224 image.
+                native_size=224 // self._stride(index) if position_embedding else None,
+                value_shortcut=value_shortcut) for index in range(max(self.out_indices) + 1))
+        self._freeze_stages()
+
+    @staticmethod
+    def _check_out_indices(out_indices: Sequence[int]) -> tuple[int, ...]:
+        indices = (out_indices, ) if isinstance(out_indices, int) else tuple(out_indices)
+        if not indices or not all(-NUM_STAGES <= index < NUM_STAGES for index in indices):
+            raise ValueError(
+                f'out_indices must be some of 0 to {NUM_STAGES - 1}, got {out_indices}')
+        return tuple(index % NUM_STAGES for index in indices)
+
+    @staticmethod
+    def _stride(index: int) -> int:
+        return 4 * 2**index
+
+    @property
+    def out_channels(self) -> tuple[int, ...]:
+        """tuple[int]: Channels of the returned maps."""
+        return tuple(self.widths[1 + index] for index in self.out_indices)
+
+    @property
+    def out_strides(self) -> tuple[int, ...]:
+        """tuple[int]: Strides of the returned maps, in pixels."""
+        return tuple(self._stride(index) for index in self.out_indices)
+
+    def _build_stem(self, rates: list) -> nn.Sequential:
+        width = self.widths[0]
+        common = dict(act=self._series.act, norm_cfg=self._norm_cfg)
+        return nn.Sequential(
+            ConvNormAct(self.in_channels, width, 3, 2, **common),
+            *(Residual(self._series.stem_block(width, width, **common), rate) for rate in rates))
+
+    def _build_stage(self, index: int, depth: int, rates: list,
+                     **attention_cfg) -> nn.Sequential:
+        layout = self._series.stages[index]
+        width = self.widths[1 + index]
+        common = dict(act=self._series.act, norm_cfg=self._norm_cfg)
+        blocks = [
+            layout.conv(
+                self.widths[index], width, stride=2, expand=layout.downsample_expand, **common)
+        ]
+        for block in range(layout.num_blocks(depth)):
+            conv = layout.conv(width, width, expand=layout.expand, **common)
+            if layout.attention:
+                context = MultiScaleAttention(width, norm_cfg=self._norm_cfg, **attention_cfg)
+                blocks.append(AttentionBlock(context, conv, rates[2 * block:2 * block + 2]))
+            else:
+                blocks.append(Residual(conv, rates[block]))
+        return nn.Sequential(*blocks)
+
+    def init_weights(self) -> None:
+        """Initialise or load the weights, and warn of a part that is frozen at random."""
+        super().init_weights()
+        if isinstance(self.init_cfg, dict) and self.init_cfg['type'] == 'Pretrained':
+            return
+        for module in self.modules():
+            if isinstance(module, Residual):
+                module.start_as_identity()
+        if self.frozen_stages >= 0:
+            print_log(
+                f'{type(self).__name__} freezes the stem and {self.frozen_stages} stages, but its '
+                "init_cfg names no pretrained weights: unless they are loaded in another way, "
+                'these parts stay random. Set '
+                "init_cfg=dict(type='Pretrained', checkpoint=...) or frozen_stages=-1.",
+                logger='current',
+                level='WARNING')
+
+    def forward(self, x: Tensor) -> tuple[Tensor, ...]:
+        """Compute the feature maps of images.
+
+        Args:
+            x (Tensor): (B, in_channels, H, W).
+
+        Returns:
+            tuple[Tensor]: One map (B, C_i, ceil(H / s_i), ceil(W / s_i)) for each of
+            ``out_indices``, with C_i in ``out_channels`` and s_i in ``out_strides``.
+
+        Raises:
+            ValueError: If the images have another number of channels.
+        """
+        if x.dim() != 4 or x.shape[1] != self.in_channels:
+            raise ValueError(
+                f'{type(self).__name__} expects images of shape (B, {self.in_channels}, H, W), '
+                f'got {tuple(x.shape)}')
+        x = self.stem(x)
+        maps = []
+        for stage in self.stages:
+            x = self._run_stage(stage, x)
+            maps.append(x)
+        return tuple(maps[index] for index in self.out_indices)
+
+    def _run_stage(self, stage: nn.Sequential, x: Tensor) -> Tensor:
+        if not (self.with_cp and self.training):
+            return stage(x)
+        # Recomputing must not count the batch twice in the running statistics.
+        return checkpoint(
+            stage,
+            x,
+            use_reentrant=False,
+            context_fn=lambda: (nullcontext(), frozen_statistics(stage)))
+
+    def _freeze_stages(self) -> None:
+        if self.frozen_stages < 0:
+            return
+        for module in (self.stem, *self.stages[:self.frozen_stages]):
+            module.eval()
+            module.requires_grad_(False)
+
+    def train(self, mode: bool = True) -> 'EfficientViT':
+        """Set the mode; frozen stages stay in evaluation mode, and batch norms if norm_eval."""
+        super().train(mode)
+        self._freeze_stages()
+        if mode and self.norm_eval:
+            for module in self.modules():
+                if isinstance(module, _BatchNorm):
+                    module.eval()
+        return self
+
+    def get_layer_depth(self, param_name: str, prefix: str = '') -> tuple[int, int]:
+        """Tell how deep a parameter lies, for layer-wise learning-rate decay.
+
+        The stem is layer 0 and every block of a stage one layer more.
+
+        Args:
+            param_name (str): Name of the parameter.
+            prefix (str): What precedes the backbone's own names. Defaults to ''.
+
+        Returns:
+            tuple[int, int]: The layer, and the number of layers, which includes one for what
+            comes after the backbone.
+        """
+        num_layers = 2 + sum(len(stage) for stage in self.stages)
+        name = param_name[len(prefix):] if param_name.startswith(prefix) else ''
+        kind, *numbers = name.split('.')[:3]
+        if kind == 'stem':
+            return 0, num_layers
+        if kind != 'stages':
+            return num_layers - 1, num_layers
+        stage, block = int(numbers[0]), int(numbers[1])
+        before = sum(len(blocks) for blocks in self.stages[:stage])
+        return 1 + before + block, num_layers
