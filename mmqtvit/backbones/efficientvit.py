@@ -1,5 +1,6 @@
 """EfficientViT, and the macro-architecture that QT-ViT shares with it."""
 
+import logging
 from contextlib import contextmanager, nullcontext
 from typing import Iterator, Optional, Sequence, Union
 
@@ -15,17 +16,18 @@ from .arch import EFFICIENTVIT_ARCHS, NUM_STAGES, SERIES, drop_path_rates, resol
 
 
 @contextmanager
-def frozen_statistics(module: nn.Module) -> Iterator[None]:
+def kept_statistics(module: nn.Module) -> Iterator[None]:
     """Let batch norms normalise as in training, but leave their running statistics alone."""
-    norms = [m for m in module.modules() if isinstance(m, _BatchNorm) and m.training]
-    tracked = [norm for norm in norms if norm.track_running_stats]
-    for norm in tracked:
-        norm.track_running_stats = False
+    norms = [m for m in module.modules() if isinstance(m, _BatchNorm) and m.track_running_stats]
+    kept = [(norm, norm.momentum, norm.num_batches_tracked.clone()) for norm in norms]
+    for norm in norms:
+        norm.momentum = 0.
     try:
         yield
     finally:
-        for norm in tracked:
-            norm.track_running_stats = True
+        for norm, momentum, num_batches in kept:
+            norm.momentum = momentum
+            norm.num_batches_tracked.copy_(num_batches)
 
 
 @register_model
@@ -189,7 +191,7 @@ class EfficientViT(BaseModule):
                 'these parts stay random. Set '
                 "init_cfg=dict(type='Pretrained', checkpoint=...) or frozen_stages=-1.",
                 logger='current',
-                level='WARNING')
+                level=logging.WARNING)
 
     def forward(self, x: Tensor) -> tuple[Tensor, ...]:
         """Compute the feature maps of images.
@@ -223,7 +225,7 @@ class EfficientViT(BaseModule):
             stage,
             x,
             use_reentrant=False,
-            context_fn=lambda: (nullcontext(), frozen_statistics(stage)))
+            context_fn=lambda: (nullcontext(), kept_statistics(stage)))
 
     def _freeze_stages(self) -> None:
         if self.frozen_stages < 0:

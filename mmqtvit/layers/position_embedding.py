@@ -67,8 +67,9 @@ class PositionEmbedding(nn.Module):
         recorded = torch.jit.is_tracing() or is_compiling()
         if self.training or torch.is_grad_enabled() or recorded:
             return self._resize(size)
-        # In-place updates, load_state_dict included, count up the version.
-        source = (size, self.weight._version)
+        # In-place updates, load_state_dict included, count up the version; a deep copy has its
+        # own memory.
+        source = (size, self.weight._version, self.weight.data_ptr())
         if self._resized_from != source:
             self._resized, self._resized_from = self._resize(size), source
         return self._resized
