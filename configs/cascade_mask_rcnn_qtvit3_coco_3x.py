@@ -1,0 +1,3 @@
+_base_ = './cascade_mask_rcnn_qtvit1_coco_3x.py'
+
+model = dict(backbone=dict(arch='qtvit3'), neck=dict(in_channels=[64, 128, 256, 512]))

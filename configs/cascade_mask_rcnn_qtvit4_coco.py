@@ -1,0 +1,3 @@
+_base_ = './cascade_mask_rcnn_qtvit1_coco.py'
+
+model = dict(backbone=dict(arch='qtvit4'), neck=dict(in_channels=[64, 128, 256, 512]))

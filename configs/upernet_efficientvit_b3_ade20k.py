@@ -1,0 +1,6 @@
+_base_ = './upernet_efficientvit_b1_ade20k.py'
+
+model = dict(
+    backbone=dict(arch='b3'),
+    decode_head=dict(in_channels=[64, 128, 256, 512]),
+    auxiliary_head=dict(in_channels=256))

@@ -1,0 +1,7 @@
+_base_ = './upernet_qtvit1_ade20k.py'
+
+param_scheduler = [
+    dict(type='PolyLR', eta_min=1e-4, power=0.9, begin=0, end=640000, by_epoch=False)
+]
+train_cfg = dict(max_iters=640000, val_interval=64000)
+default_hooks = dict(checkpoint=dict(interval=64000))

@@ -1,0 +1,3 @@
+_base_ = './upernet_qtvit4_ade20k.py'
+
+model = dict(backbone=dict(arch='qtvit5'))
