@@ -1,12 +1,14 @@
 """Evaluate a checkpoint of a detector, segmentor or classifier."""
 
 from argparse import ArgumentParser
+from collections.abc import Sequence
+from typing import Optional
 
 from mmqtvit.engine import load_config, report_user_errors, test
 from mmqtvit.engine.arguments import add_common_arguments, parse
 
 
-def main() -> None:
+def main(argv: Optional[Sequence] = None) -> None:
     parser = ArgumentParser(description=__doc__)
     parser.add_argument('config', help='config file')
     parser.add_argument('checkpoint', help='checkpoint file')
@@ -18,7 +20,7 @@ def main() -> None:
         '--wait-time', type=float, default=2, help='seconds a picture is shown; default: 2')
     parser.add_argument('--tta', action='store_true', help='augment at test time')
     add_common_arguments(parser)
-    args = parse(parser)
+    args = parse(parser, argv)
     cfg = load_config(args.config, args.cfg_options, args.work_dir, args.launcher)
     test(
         cfg,

@@ -1,12 +1,14 @@
 """Train a detector, segmentor or classifier from a config."""
 
 from argparse import ArgumentParser
+from collections.abc import Sequence
+from typing import Optional
 
 from mmqtvit.engine import load_config, report_user_errors, train
 from mmqtvit.engine.arguments import add_common_arguments, parse
 
 
-def main() -> None:
+def main(argv: Optional[Sequence] = None) -> None:
     parser = ArgumentParser(description=__doc__)
     parser.add_argument('config', help='config file')
     parser.add_argument(
@@ -21,7 +23,7 @@ def main() -> None:
         action='store_true',
         help='scale the learning rate with the number of images a step')
     add_common_arguments(parser)
-    args = parse(parser)
+    args = parse(parser, argv)
     cfg = load_config(args.config, args.cfg_options, args.work_dir, args.launcher)
     train(cfg, resume=args.resume, amp=args.amp, auto_scale_lr=args.auto_scale_lr)
 

@@ -2,6 +2,8 @@
 
 import os
 from argparse import ArgumentParser, Namespace
+from collections.abc import Sequence
+from typing import Optional
 
 from mmengine.config import DictAction
 
@@ -11,12 +13,13 @@ class CfgOptions(DictAction):
 
     def __call__(self, parser, namespace, values, option_string=None) -> None:
         for pair in values:
-            if not pair.partition('=')[0] or '=' not in pair:
-                parser.error(f'{option_string} takes key=value, got {pair!r}')
-        try:
-            super().__call__(parser, namespace, values, option_string)
-        except AssertionError as error:  # unbalanced brackets
-            parser.error(f'{option_string}: {error}')
+            key, equals, value = pair.partition('=')
+            if not equals or not all(key.split('.')):
+                parser.error(f'{option_string} takes key=value pairs without spaces, such as '
+                             f'train_dataloader.batch_size=2, got {pair!r}')
+            if any(value.count(left) != value.count(right) for left, right in ('()', '[]')):
+                parser.error(f'{option_string}: unbalanced brackets in {pair!r}')
+        super().__call__(parser, namespace, values, option_string)
 
 
 def add_common_arguments(parser: ArgumentParser) -> None:
@@ -37,8 +40,8 @@ def add_common_arguments(parser: ArgumentParser) -> None:
     parser.add_argument('--local_rank', '--local-rank', type=int, default=0)
 
 
-def parse(parser: ArgumentParser) -> Namespace:
+def parse(parser: ArgumentParser, argv: Optional[Sequence] = None) -> Namespace:
     """Parse the command line and publish the local rank as mmengine expects it."""
-    args = parser.parse_args()
+    args = parser.parse_args(argv)
     os.environ.setdefault('LOCAL_RANK', str(args.local_rank))
     return args

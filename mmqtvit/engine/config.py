@@ -1,11 +1,15 @@
 """Reads a config the way the command lines of OpenMMLab do."""
 
+import difflib
+import inspect
+import os
+import traceback
 from pathlib import Path
 from typing import Optional
 
 from mmengine import Config
-from mmengine.config.utils import ConfigParsingError
 from mmengine.hub import get_config
+from mmengine.runner import Runner
 
 from .errors import UserError
 
@@ -28,25 +32,85 @@ def load_config(path: str,
     """
     cfg = _read(path)
     for key, value in (cfg_options or {}).items():
+        _check_spelling(cfg, key)
         try:
             cfg.merge_from_dict({key: value})
         except (AssertionError, AttributeError, IndexError, KeyError, TypeError,
                 ValueError) as error:
-            raise UserError(f'--cfg-options {key}={value} does not fit {path}: {error}') from error
+            raise UserError(
+                f'--cfg-options {key}={value} does not fit {path}: {_words(error)}') from error
     if work_dir is not None or cfg.get('work_dir') is None:
-        cfg.work_dir = work_dir or str(Path('work_dirs', Path(path).stem))
+        cfg.work_dir = work_dir or str(Path('work_dirs', Path(path.split('::')[-1]).stem))
     cfg.launcher = launcher
     return cfg
+
+
+def enable_amp(cfg: Config) -> None:
+    """Train in automatic mixed precision.
+
+    Raises:
+        UserError: If the config's optimizer wrapper has no such form.
+    """
+    kind = cfg.optim_wrapper.get('type', 'OptimWrapper')
+    if kind not in ('OptimWrapper', 'AmpOptimWrapper'):
+        raise UserError(
+            f'--amp replaces OptimWrapper, but the config has optim_wrapper.type={kind}')
+    cfg.optim_wrapper.type = 'AmpOptimWrapper'
+    cfg.optim_wrapper.setdefault('loss_scale', 'dynamic')
+
+
+def enable_auto_scale_lr(cfg: Config) -> None:
+    """Scale the learning rate with the number of images a step.
+
+    Raises:
+        UserError: If the config does not say for how many its learning rate is meant.
+    """
+    if not (cfg.get('auto_scale_lr') or {}).get('base_batch_size'):
+        raise UserError(
+            '--auto-scale-lr needs to know for how many images a step the learning rate is meant, '
+            'and the config does not say; if for 16, add '
+            '--cfg-options auto_scale_lr.base_batch_size=16')
+    cfg.auto_scale_lr.enable = True
 
 
 def _read(path: str) -> Config:
     packaged = '::' in path
     if not packaged and not Path(path).is_file():
         siblings = sorted(sibling.name for sibling in Path(path).parent.glob('*.py'))
-        beside = f'. In that folder there are: {", ".join(siblings[:40])}' if siblings else ''
+        names = difflib.get_close_matches(Path(path).name, siblings) or siblings[:40]
+        beside = f'. In that folder there are: {", ".join(names)}' if names else ''
         raise UserError(f'config {path} not found{beside}')
     try:
         return get_config(path) if packaged else Config.fromfile(path)
-    except (ConfigParsingError, ImportError, KeyError, NameError, OSError, SyntaxError, TypeError,
-            ValueError) as error:
-        raise UserError(f'cannot read config {path}: {type(error).__name__}: {error}') from error
+    except Exception as error:  # a config is a program: anything can go wrong in it
+        lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__)
+                 if os.path.basename(frame.filename) == os.path.basename(path)]
+        where = f', line {lines[-1]}' if lines else ''
+        raise UserError(f'cannot read config {path}{where}: '
+                        f'{type(error).__name__}: {_words(error)}') from error
+
+
+def _words(error: Exception) -> str:
+    # str() of a KeyError is the repr of its message.
+    return str(error.args[0] if isinstance(error, KeyError) and error.args else error)
+
+
+def _check_spelling(cfg: Config, key: str) -> None:
+    """Refuse a new key that is nearly an old one: it would be added, and nothing would read it.
+
+    Raises:
+        UserError: If so; the message has the old key.
+    """
+    node, names = cfg._cfg_dict, key.split('.')
+    known = {*node, *inspect.signature(Runner).parameters}
+    for depth, name in enumerate(names):
+        if not isinstance(node, dict) or name in (known if depth == 0 else ()) and name not in node:
+            return
+        if name not in node:
+            near = difflib.get_close_matches(name, known if depth == 0 else node, 1, cutoff=0.85)
+            if near:
+                meant = '.'.join([*names[:depth], near[0], *names[depth + 1:]])
+                raise UserError(f'--cfg-options {key}: there is no such key in the config; '
+                                f'is {meant} meant?')
+            return
+        node = node[name]

@@ -1,7 +1,10 @@
 """Looks for the data sets that a config names, before anything is built."""
 
-from pathlib import Path
-from typing import Iterator, Optional
+import inspect
+import os
+from collections.abc import Iterator, Sequence
+from importlib import import_module
+from typing import Any
 
 from mmengine import Config
 
@@ -9,79 +12,125 @@ from .errors import UserError
 
 LAYOUTS = {
     'ADE20KDataset': """{root}/
-  images/{{training,validation}}/*.jpg
-  annotations/{{training,validation}}/*.png
+  images/training/*.jpg       images/validation/*.jpg
+  annotations/training/*.png  annotations/validation/*.png
 Published at http://sceneparsing.csail.mit.edu (ADEChallengeData2016.zip).""",
     'CocoDataset': """{root}/
-  annotations/instances_train2017.json, instances_val2017.json
-  train2017/*.jpg, val2017/*.jpg
-Published at https://cocodataset.org (2017 train and val images, annotations).""",
+  train2017/*.jpg  val2017/*.jpg
+  annotations/instances_train2017.json  annotations/instances_val2017.json
+Published at https://cocodataset.org (2017 train and val images, train/val annotations).""",
 }
+MAX_SHOWN = 8
 
 
-def _leaves(dataset: dict) -> Iterator[dict]:
-    """The data sets inside wrappers such as RepeatDataset and ConcatDataset."""
-    inner = dataset.get('dataset') or dataset.get('datasets')
-    if inner is None:
-        yield dataset
-        return
-    for child in inner if isinstance(inner, (list, tuple)) else [inner]:
-        yield from _leaves(child)
-
-
-def _join(root: Optional[str], path: str) -> Optional[Path]:
-    """The local path that OpenMMLab reads, or None for a remote one."""
-    if '://' in path or (root and '://' in root):
-        return None
-    return Path(root or '', path)
-
-
-def _paths(dataset: dict) -> Iterator[Path]:
-    root = dataset.get('data_root')
-    prefix = dataset.get('data_prefix') or {}
-    names = list(prefix.values()) if isinstance(prefix, dict) else [prefix]
-    names.append(dataset.get('ann_file'))
-    for name in names:
-        if isinstance(name, str) and name and (path := _join(root, name)):
-            yield path
-
-
-def _evaluator_paths(evaluator) -> Iterator[Path]:
-    for metric in evaluator if isinstance(evaluator, (list, tuple)) else [evaluator or {}]:
-        name = metric.get('ann_file')
-        if isinstance(name, str) and (path := _join(None, name)):
-            yield path
-
-
-def check_datasets(cfg: Config, splits: tuple) -> None:
-    """Make sure that the folders and annotation files of a config exist.
+def check_datasets(cfg: Config, splits: Sequence) -> None:
+    """Make sure that the folders and annotation files of a config exist and are not empty.
 
     Args:
         cfg (Config): A toolbox's config.
-        splits (tuple[str]): Some of 'train', 'val' and 'test'.
+        splits (Sequence[str]): Some of 'train', 'val' and 'test'.
 
     Raises:
-        UserError: If a path is missing; the message shows the expected tree.
+        UserError: If a path is missing; the message shows the expected tree and what to do.
     """
-    missing, layouts = [], {}
+    missing, layouts, options = [], [], []
     for split in splits:
-        dataloader = cfg.get(f'{split}_dataloader') or {}
-        for dataset in _leaves(dataloader.get('dataset') or {}):
-            absent = [path for path in _paths(dataset) if not path.exists()]
-            missing += absent
-            kind = str(dataset.get('type')).rpartition('.')[-1]
-            if absent and kind in LAYOUTS and not dataset.get('metainfo'):
-                layouts[kind] = LAYOUTS[kind].format(root=dataset.get('data_root') or '.')
-        missing += [
-            path for path in _evaluator_paths(cfg.get(f'{split}_evaluator')) if not path.exists()
-        ]
-    if not missing:
-        return
-    lines = ['the data set is not there. Missing:']
-    lines += [f'  {path}' for path in dict.fromkeys(missing)]
-    lines += [f'Expected:\n{layout}' for layout in layouts.values()]
+        dataset = (cfg.get(f'{split}_dataloader') or {}).get('dataset')
+        for key, leaf in dataset_leaves(dataset, f'{split}_dataloader.dataset'):
+            absent = [path for path in dataset_paths(leaf) if not _is_there(path)]
+            if absent and not _downloads(cfg, leaf):
+                missing += absent
+                options.append(f'{key}.data_root=DIR')
+                layout = LAYOUTS.get(_type_name(leaf), '')
+                # With classes of its own it is another data set in the same layout.
+                if layout and not leaf.get('metainfo'):
+                    layouts.append(layout.format(root=(leaf.get('data_root') or '.').rstrip('/')))
+        for key, path in annotation_files(cfg.get(f'{split}_evaluator'), f'{split}_evaluator'):
+            if not _is_there(path):
+                missing.append(path)
+                options.append(f'{key}={os.path.join("DIR", *path.split("/")[-2:])}')
+    if missing:
+        raise UserError(_message(list(dict.fromkeys(missing)), list(dict.fromkeys(layouts)),
+                                 options))
+
+
+def dataset_leaves(dataset: Any, key: str) -> Iterator:
+    """The data sets inside wrappers such as RepeatDataset and ConcatDataset.
+
+    Yields:
+        tuple[str, dict]: The dotted place in the config, and the data set's config.
+    """
+    if isinstance(dataset, (list, tuple)):
+        for index, child in enumerate(dataset):
+            yield from dataset_leaves(child, f'{key}.{index}')
+    elif isinstance(dataset, dict):
+        wrapped = [name for name in ('dataset', 'datasets') if name in dataset]
+        for name in wrapped:
+            yield from dataset_leaves(dataset[name], f'{key}.{name}')
+        if not wrapped:
+            yield key, dataset
+
+
+def dataset_paths(dataset: dict) -> list:
+    """The local folders and files that a data set reads, joined as OpenMMLab does."""
+    backend = (dataset.get('backend_args') or {}).get('backend', 'local')
+    if backend not in ('local', 'LocalBackend'):
+        return []
+    root = dataset.get('data_root') or ''
+    prefix = dataset.get('data_prefix') or {}
+    names = list(prefix.values()) if isinstance(prefix, dict) else [prefix]
+    names.append(dataset.get('ann_file'))
+    names = [name for name in names if isinstance(name, str) and name] or ['']
+    paths = [os.path.join(root, name).rstrip('/') for name in names]
+    return [path for path in paths if path and '://' not in path]
+
+
+def annotation_files(evaluator: Any, key: str) -> Iterator:
+    """The local annotation files that metrics read.
+
+    Yields:
+        tuple[str, str]: The dotted place in the config, and the file.
+    """
+    if isinstance(evaluator, (list, tuple)):
+        for index, metric in enumerate(evaluator):
+            yield from annotation_files(metric, f'{key}.{index}')
+    elif isinstance(evaluator, dict):
+        path = evaluator.get('ann_file')
+        if isinstance(path, str) and '://' not in path:
+            yield f'{key}.ann_file', path
+        yield from annotation_files(evaluator.get('metrics'), f'{key}.metrics')
+
+
+def _is_there(path: str) -> bool:
+    if not os.path.isdir(path):
+        return os.path.exists(path)
+    with os.scandir(path) as entries:
+        return any(entries)
+
+
+def _downloads(cfg: Config, dataset: dict) -> bool:
+    """Whether a data set fetches what is missing, as mmpretrain's CIFAR and MNIST do."""
+    module = import_module(f'{cfg.default_scope}.datasets')
+    cls = getattr(module, _type_name(dataset), None)
+    return (cls is not None and 'download' in inspect.signature(cls).parameters
+            and dataset.get('download', True))
+
+
+def _type_name(dataset: dict) -> str:
+    kind = dataset.get('type')
+    return getattr(kind, '__name__', str(kind)).split('.')[-1]
+
+
+def _message(missing: list, layouts: list, options: list) -> str:
+    lines = [f'the data set is not there. Missing, seen from {os.getcwd()}:']
+    for path in missing[:MAX_SHOWN]:
+        lines.append(f'  {path}' + (' (empty)' if os.path.isdir(path) else ''))
+    if len(missing) > MAX_SHOWN:
+        lines.append(f'  and {len(missing) - MAX_SHOWN} more')
+    lines += [f'Expected:\n{layout}' for layout in layouts]
     lines += [
-        'Data elsewhere: --cfg-options train_dataloader.dataset.data_root=… (val, test alike).',
+        'If it is elsewhere, link it there, or add',
+        f'  --cfg-options {" ".join(options)}',
         'To see it work without a data set: make demo',
     ]
-    raise UserError('\n'.join(lines))
+    return '\n'.join(lines)

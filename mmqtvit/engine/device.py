@@ -1,61 +1,107 @@
 """Makes a config that was written for GPUs run on the machine at hand."""
 
-import logging
+import os
 from typing import Any
 
 import torch.distributed as dist
 from mmengine import Config
 from mmengine.device import get_device
-from mmengine.logging import print_log
 
 from .errors import UserError
 
-
-def _replace_sync_bn(node: Any) -> int:
-    """Turn every SyncBN below ``node`` into BN, in place, and count them."""
-    if isinstance(node, (list, tuple)):
-        return sum(_replace_sync_bn(child) for child in node)
-    if not isinstance(node, dict):
-        return 0
-    count = sum(_replace_sync_bn(child) for child in node.values())
-    if node.get('type') in ('SyncBN', 'MMSyncBN'):
-        node['type'] = 'BN'
-        count += 1
-    return count
+SYNC_NORMS = ('SyncBN', 'MMSyncBN', 'SyncBatchNorm')
 
 
-def adapt_to_device(cfg: Config) -> None:
-    """On a machine without an accelerator, change in ``cfg`` what cannot run there.
+def adapt_to_device(cfg: Config, training: bool = True) -> list:
+    """On a machine without a GPU, change in ``cfg`` what cannot run there.
 
-    SyncBN becomes BN, which is said in the log; distributed training goes over gloo.
+    SyncBN becomes BN; distributed processes talk over gloo.
+
+    Args:
+        cfg (Config): Changed in place.
+        training (bool): Whether the optimizer will be used. Defaults to True.
+
+    Returns:
+        list[str]: What was changed, a line each for the log.
 
     Raises:
-        UserError: If the config asks for automatic mixed precision.
+        UserError: If the config asks for automatic mixed precision, or a launcher was named that
+            did not start this process or that needs GPUs.
     """
-    if get_device() != 'cpu':
-        return
-    if cfg.get('optim_wrapper', {}).get('type') == 'AmpOptimWrapper':
+    if cfg.launcher == 'pytorch' and 'RANK' not in os.environ:
+        raise UserError('--launcher pytorch is for processes started by torchrun, as '
+                        'tools/dist_train.sh and tools/dist_test.sh do')
+    if get_device() not in ('cpu', 'mps'):
+        return []
+    if training and 'AmpOptimWrapper' in str(cfg.optim_wrapper.get('type')):
         raise UserError(
             "mixed precision (--amp, optim_wrapper.type='AmpOptimWrapper') needs a GPU, and this "
-            'machine has none. Leave out --amp, or set '
-            '--cfg-options optim_wrapper.type=OptimWrapper')
-    count = _replace_sync_bn(cfg._cfg_dict)
+            'machine has none: operators of the toolboxes, such as RoIAlign, have no bfloat16 on '
+            'a CPU. Leave out --amp, or set --cfg-options optim_wrapper.type=OptimWrapper')
+    notes = []
+    count = _replace_everywhere(cfg)
     if count:
-        print_log(f'No GPU: SyncBN became BN in {count} places of the config', 'current')
-    if cfg.get('launcher', 'none') != 'none':
-        _prepare_gloo(cfg)
+        notes.append(f'No GPU: SyncBN became BN in {count} places of the config')
+    if cfg.launcher != 'none':
+        _prepare_gloo(cfg, equal_statistics=count > 0)
+        notes.append('No GPU: the processes talk over gloo')
+    return notes
 
 
-def _prepare_gloo(cfg: Config) -> None:
-    # mmengine's own initialisation selects a CUDA device first, whatever the backend.
-    if not dist.is_initialized():
-        if cfg.launcher != 'pytorch':
-            raise UserError(f'without a GPU only --launcher pytorch works, got {cfg.launcher}')
+def join_processes(cfg: Config) -> None:
+    """Without a GPU, join the distributed processes before mmengine does.
+
+    Its own way selects a CUDA device first, whatever the backend.
+    """
+    if cfg.launcher == 'pytorch' and get_device() == 'cpu' and not dist.is_initialized():
         dist.init_process_group('gloo')
-    cfg.setdefault(
-        'model_wrapper_cfg',
-        dict(
-            type='MMDistributedDataParallel',
-            broadcast_buffers=False,
-            find_unused_parameters=cfg.get('find_unused_parameters', False)))
-    print_log('No GPU: training is distributed over gloo', 'current', logging.INFO)
+
+
+def replace_sync_bn(node: Any) -> tuple:
+    """Turn every SyncBN in a part of a config into BN.
+
+    Args:
+        node (Any): A dict, list, tuple or value. Dicts and lists are changed in place.
+
+    Returns:
+        tuple[Any, int]: The part, and how many were turned.
+    """
+    if isinstance(node, tuple):
+        pairs = [replace_sync_bn(child) for child in node]
+        return tuple(child for child, _ in pairs), sum(count for _, count in pairs)
+    count = 0
+    if isinstance(node, (dict, list)):
+        for key, child in list(node.items() if isinstance(node, dict) else enumerate(node)):
+            node[key], replaced = replace_sync_bn(child)
+            count += replaced
+    if isinstance(node, dict) and 'type' in node:
+        # New-style configs hold the class itself.
+        name = getattr(node['type'], '__name__', str(node['type']))
+        if name.split('.')[-1] in SYNC_NORMS:
+            node['type'] = 'BN'
+            count += 1
+    return node, count
+
+
+def _replace_everywhere(cfg: Config) -> int:
+    total = 0
+    for key in list(cfg):
+        cfg[key], count = replace_sync_bn(cfg[key])
+        total += count
+    if cfg.get('sync_bn'):  # asks mmengine to turn BN into SyncBN
+        cfg.sync_bn = None
+    return total
+
+
+def _prepare_gloo(cfg: Config, equal_statistics: bool) -> None:
+    if cfg.launcher != 'pytorch':
+        raise UserError(f'without a GPU only --launcher pytorch works, got {cfg.launcher}')
+    cfg.merge_from_dict({'env_cfg.dist_cfg.backend': 'gloo'})
+    defaults = dict(
+        type='MMDistributedDataParallel',
+        device_ids=None,  # mmengine would give the number of a GPU
+        broadcast_buffers=False,
+        find_unused_parameters=cfg.get('find_unused_parameters', False))
+    cfg.model_wrapper_cfg = {**defaults, **(cfg.get('model_wrapper_cfg') or {})}
+    if equal_statistics:  # on all processes, as SyncBN has them
+        cfg.custom_hooks = [*(cfg.get('custom_hooks') or []), dict(type='SyncBuffersHook')]

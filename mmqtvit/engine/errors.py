@@ -1,26 +1,37 @@
 """Mistakes that a user can mend, told without a traceback."""
 
+import os
 import sys
+from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Iterator
 
 
 class UserError(Exception):
     """A mistake in the command, the config or the files; the message says what to do."""
 
 
+class Interrupted(KeyboardInterrupt):
+    """Ctrl-C during training; the message says how to go on."""
+
+
 @contextmanager
 def report_user_errors() -> Iterator[None]:
     """Wrap a command line: a :class:`UserError` prints its message and exits with status 2.
 
-    Ctrl-C exits with status 130. Any other exception is a bug and keeps its traceback.
+    Ctrl-C exits with status 130. Any other exception is a bug and keeps its traceback. Of the
+    processes of a distributed run, one on each machine speaks.
     """
     try:
         yield
     except UserError as error:
-        print(f'error: {error}', file=sys.stderr)
+        _say(f'error: {error}')
         raise SystemExit(2) from None
-    except KeyboardInterrupt:
-        print('interrupted; training goes on from its last checkpoint with --resume',
-              file=sys.stderr)
+    except KeyboardInterrupt as interrupt:
+        _say(str(interrupt) or 'interrupted')
         raise SystemExit(130) from None
+
+
+def _say(text: str) -> None:
+    if os.environ.get('LOCAL_RANK', '0') == '0':
+        sys.stdout.flush()
+        print(text, file=sys.stderr)

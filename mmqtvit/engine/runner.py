@@ -1,17 +1,22 @@
 """Training and testing through mmengine's runner."""
 
-from pathlib import Path
+import pickle
+import traceback
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Optional
 
 from mmengine import Config
 from mmengine.registry import RUNNERS
-from mmengine.runner import Runner, find_latest_checkpoint
+from mmengine.runner import Runner
 
+from .checkpoint import check_match, check_resumable, latest_checkpoint, read_checkpoint, refusal
+from .config import enable_amp, enable_auto_scale_lr
 from .datasets import check_datasets
-from .device import adapt_to_device
-from .environment import require_mmcv_operators
-from .errors import UserError
-from .safe_load import allow_openmmlab_checkpoints, require_matching_keys
+from .device import adapt_to_device, join_processes
+from .environment import require_toolbox
+from .errors import Interrupted, UserError
+from .safe_load import CAN_RESTRICT, allow_openmmlab_checkpoints
 from .test_options import augment_at_test_time, draw_predictions, keep_predictions
 
 
@@ -26,29 +31,28 @@ def train(cfg: Config,
         resume (str, optional): A checkpoint to go on from, or 'auto' for the latest in the work
             dir, if there is one. Defaults to None.
         amp (bool): Whether to train in automatic mixed precision. Defaults to False.
-        auto_scale_lr (bool): Whether to scale the learning rate with the batch size. Defaults to
-            False.
+        auto_scale_lr (bool): Whether to scale the learning rate with the number of images a step.
+            Defaults to False.
 
     Raises:
-        UserError: If the data set, a checkpoint or mmcv's operators are missing, or the config
-            does not build.
+        UserError: If the data set, a checkpoint, the toolbox or mmcv's operators are missing or
+            unfit, or the config does not build.
+        Interrupted: On Ctrl-C; the message says how to go on.
     """
-    require_mmcv_operators()
+    require_toolbox(cfg)
     check_datasets(cfg, ('train', 'val'))
     if amp:
-        cfg.optim_wrapper.update(type='AmpOptimWrapper', loss_scale='dynamic')
+        enable_amp(cfg)
     if auto_scale_lr:
-        if 'base_batch_size' not in cfg.get('auto_scale_lr', {}):
-            raise UserError('--auto-scale-lr needs auto_scale_lr.base_batch_size in the config')
-        cfg.auto_scale_lr.enable = True
-    adapt_to_device(cfg)
-    if resume is not None:
-        cfg.resume = True
-        cfg.load_from = _latest(cfg.work_dir) if resume == 'auto' else resume
-    with allow_openmmlab_checkpoints():
-        runner = _build(cfg)
-        _check_checkpoint(runner, cfg.get('load_from'))
-        runner.train()
+        enable_auto_scale_lr(cfg)
+    notes = adapt_to_device(cfg)
+    notes += _choose_start(cfg, resume)
+    runner = None
+    try:
+        with _prepared(cfg, notes) as runner:
+            runner.train()
+    except KeyboardInterrupt:
+        raise Interrupted(_how_to_go_on(cfg, runner)) from None
 
 
 def test(cfg: Config,
@@ -76,39 +80,94 @@ def test(cfg: Config,
     Raises:
         UserError: As in :func:`train`.
     """
-    require_mmcv_operators()
+    require_toolbox(cfg)
     check_datasets(cfg, ('test', ))
-    adapt_to_device(cfg)
+    notes = adapt_to_device(cfg, training=False)
     if show or show_dir:
         draw_predictions(cfg, show_dir, show, wait_time)
     if tta:
         augment_at_test_time(cfg)
     if out:
         keep_predictions(cfg, out)
-    cfg.load_from = checkpoint
-    with allow_openmmlab_checkpoints():
-        runner = _build(cfg)
-        _check_checkpoint(runner, checkpoint)
+    cfg.load_from, cfg.resume = checkpoint, False
+    with _prepared(cfg, notes) as runner:
         return runner.test()
 
 
-def _latest(work_dir: str) -> Optional[str]:
-    return find_latest_checkpoint(work_dir) if Path(work_dir).is_dir() else None
+def _choose_start(cfg: Config, resume: Optional[str]) -> list:
+    """Set ``load_from`` and ``resume``; 'auto' without a checkpoint starts as the config says."""
+    if resume is None and cfg.get('resume'):
+        resume = cfg.get('load_from') or 'auto'
+    cfg.resume = False
+    if resume == 'auto':
+        resume = latest_checkpoint(cfg.work_dir)
+        if resume is None:
+            return [f'Nothing to resume in {cfg.work_dir}, training starts from the beginning']
+    if resume is not None:
+        cfg.load_from, cfg.resume = resume, True
+    return []
 
 
-def _build(cfg: Config) -> Runner:
-    if cfg.get('default_scope') == 'mmpretrain':
-        # Its data preprocessors take batches that are collated already.
-        for split in ('train', 'val', 'test'):
-            if dataloader := cfg.get(f'{split}_dataloader'):
-                dataloader.setdefault('collate_fn', dict(type='default_collate'))
+@contextmanager
+def _prepared(cfg: Config, notes: list) -> Iterator[Runner]:
+    """The runner, with its checkpoint looked through; what users get wrong becomes UserError."""
+    _complete_loaders(cfg)
+    source = cfg.get('load_from')
+    checkpoint = read_checkpoint(source) if source else None
+    if checkpoint and cfg.resume:
+        check_resumable(checkpoint, source)
+    join_processes(cfg)
+    with allow_openmmlab_checkpoints(), _explained(cfg):
+        runner = RUNNERS.build(cfg) if 'runner_type' in cfg else Runner.from_cfg(cfg)
+        for note in notes:
+            runner.logger.info(note)
+        if checkpoint:
+            if not CAN_RESTRICT:
+                runner.logger.warning('Before torch 2.6 a checkpoint can run code when it is '
+                                      f'loaded: {source} should be from a source you trust')
+            check_match(runner.model, checkpoint, source)
+            del checkpoint
+        yield runner
+
+
+def _complete_loaders(cfg: Config) -> None:
+    for split in ('train', 'val', 'test'):
+        loader = cfg.get(f'{split}_dataloader')
+        if not loader:
+            continue
+        if cfg.default_scope == 'mmpretrain':  # as its own scripts do
+            loader.setdefault('collate_fn', dict(type='default_collate'))
+        if loader.get('num_workers') == 0:  # PyTorch refuses the combination
+            loader.persistent_workers = False
+
+
+@contextmanager
+def _explained(cfg: Config) -> Iterator[None]:
+    """Turn what goes wrong when the parts of a config are built into a UserError.
+
+    Only what a constructor raises on purpose, or a call with wrong arguments; the rest are bugs.
+    """
     try:
-        return RUNNERS.build(cfg) if 'runner_type' in cfg else Runner.from_cfg(cfg)
-    except (KeyError, TypeError, ValueError) as error:
-        message = error.args[0] if error.args else error
-        raise UserError(f'cannot build the config: {message}') from error
+        yield
+    except pickle.UnpicklingError as error:  # of init_cfg; load_from was read before
+        raise UserError(refusal('a checkpoint that the config names', error)) from error
+    except (AssertionError, KeyError, TypeError, ValueError) as error:
+        frames = list(traceback.walk_tb(error.__traceback__))
+        builders = [frame for frame, _ in frames if frame.f_code.co_name == 'build_from_cfg']
+        last = traceback.extract_tb(error.__traceback__)[-1]
+        on_purpose = last.line and last.line.startswith(('raise ', 'assert '))
+        if not builders or not (on_purpose or last.name == 'build_from_cfg'):
+            raise
+        kind = builders[-1].f_locals.get('obj_type')
+        text = str(error.args[0]) if error.args else type(error).__name__
+        raise UserError(f'{cfg.filename}: cannot build {getattr(kind, "__name__", kind)}: '
+                        f'{text}') from error
 
 
-def _check_checkpoint(runner: Runner, path: Optional[str]) -> None:
-    if path is not None and '://' not in path:
-        require_matching_keys(runner.model, path)
+def _how_to_go_on(cfg: Config, runner: Optional[Runner]) -> str:
+    at = f' at iteration {runner.iter}' if runner is not None else ''
+    last = latest_checkpoint(cfg.work_dir)
+    if last is None:
+        return f'interrupted{at}; no checkpoint was written yet'
+    return (f'interrupted{at}; the last checkpoint is {last}\n'
+            'To go on: the same command with --resume')

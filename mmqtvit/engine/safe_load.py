@@ -1,93 +1,97 @@
-"""Reads checkpoints without running code that they may carry."""
+"""Lets training checkpoints be read without running code that a file may carry.
 
+A checkpoint of mmengine holds more than weights: the history of every logged number as
+:class:`mmengine.logging.HistoryBuffer`, in it NumPy arrays, and methods of that class, which
+pickle stores as calls of ``getattr``. ``torch.load(weights_only=True)`` refuses them. Here they
+are let in, by stand-ins that can do nothing else.
+"""
+
+import os
 import pickle
-from contextlib import AbstractContextManager, nullcontext
-from pathlib import Path
-from typing import Any
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 import numpy as np
 import torch
 from mmengine.logging import HistoryBuffer
+from mmengine.utils import digit_version
 
-from .errors import UserError
-
+# torch 2.6 lets a stand-in take another's name, and loads with weights_only by default.
+CAN_RESTRICT = digit_version(torch.__version__) >= digit_version('2.6')
 HISTORY_STATISTICS = ('min', 'max', 'mean', 'current')
 
 
-def _history_statistic(owner: Any, name: str) -> Any:
-    """Stand in for ``getattr``, by which a pickled HistoryBuffer names its statistics."""
-    if owner is HistoryBuffer and name in HISTORY_STATISTICS:
-        return getattr(HistoryBuffer, name)
-    raise pickle.UnpicklingError(f'getattr({owner!r}, {name!r}) is not part of a training record')
+class NDArray:
+    """Stands in for ``numpy.ndarray``, whose constructor can be made to read any memory."""
 
 
-def allow_openmmlab_checkpoints() -> AbstractContextManager:
-    """Let ``torch.load`` read OpenMMLab's training checkpoints with ``weights_only=True``.
+def history_statistic(owner: type, name: str) -> object:
+    """Stands in for ``getattr``: only for the statistics that a HistoryBuffer lists."""
+    if owner is not HistoryBuffer or name not in HISTORY_STATISTICS:
+        raise pickle.UnpicklingError(f'GLOBAL getattr({owner!r}, {name!r}) is not allowed')
+    return HistoryBuffer.__dict__[name]
 
-    Besides tensors they hold the training record: NumPy arrays and ``HistoryBuffer``. These, and
-    nothing else, are allowed inside the context; ``getattr`` only as far as ``HistoryBuffer``
-    needs it. Before PyTorch 2.6, which does not load with ``weights_only=True`` by default, the
-    context does nothing.
+
+def numeric_dtype(name: str, align: bool = False, copy: bool = False) -> np.dtype:
+    """Stands in for ``numpy.dtype``: only for NumPy's own numeric types.
+
+    Always the shared instance, whatever ``copy`` says: other than a copy, it cannot be given
+    fields or flags by the state that follows in the file.
     """
-    if not hasattr(torch.serialization, 'safe_globals'):
-        return nullcontext()
-    multiarray = np.core.multiarray
-    # NumPy 2 renamed the module; files from either side of the change are read.
-    functions = [(getattr(multiarray, name), f'numpy.{module}.multiarray.{name}')
-                 for name in ('_reconstruct', 'scalar') for module in ('core', '_core')]
-    dtypes = [type(np.dtype(code)) for code in ('f2', 'f4', 'f8', 'i4', 'i8', 'u1', '?')]
-    return torch.serialization.safe_globals([
-        HistoryBuffer, (_history_statistic, 'builtins.getattr'), *functions, np.ndarray, np.dtype,
-        *dtypes
-    ])
+    dtype = np.dtype(name) if isinstance(name, str) else None
+    if dtype is None or dtype.kind not in 'biufc' or dtype is not np.dtype(dtype.type):
+        raise pickle.UnpicklingError(f'GLOBAL numpy.dtype({name!r}) is not allowed')
+    return dtype
 
 
-def read_checkpoint(path: str) -> dict:
-    """Read a checkpoint file onto the CPU.
+def empty_array(array_type: type, shape: tuple, typecode: bytes) -> np.ndarray:
+    """Stands in for ``_reconstruct``; shape, type and data follow as the array's state."""
+    return np.empty(0, np.int8)
 
-    Args:
-        path (str): A local file.
+
+def scalar(dtype: np.dtype, data: bytes) -> np.generic:
+    """Stands in for NumPy's function of that name."""
+    return np.frombuffer(data, dtype, count=1)[0]
+
+
+def openmmlab_globals() -> list:
+    """What a training checkpoint may hold besides tensors and plain Python values.
 
     Returns:
-        dict: What was saved, usually with ``state_dict`` and ``meta``.
-
-    Raises:
-        UserError: If the file is missing, is no checkpoint, or would run code.
+        list[type | tuple]: For ``torch.serialization.safe_globals``.
     """
-    if not Path(path).is_file():
-        raise UserError(f'checkpoint {path} not found')
-    try:
-        with allow_openmmlab_checkpoints():
-            checkpoint = torch.load(path, map_location='cpu', weights_only=True)
-    except pickle.UnpicklingError as error:
-        reason = str(error).replace('\n', ' ')
-        start = reason.find('Unsupported')
-        raise UserError(
-            f'checkpoint {path} was refused: it holds more than tensors and a training record, so '
-            'reading it could run code. If you trust its author, load it in a script of your own '
-            'with torch.load(..., weights_only=False) and save its state_dict anew.\n'
-            f'PyTorch says: {reason[max(start, 0):][:300]}') from error
-    except (RuntimeError, EOFError, KeyError) as error:
-        raise UserError(f'{path} is no checkpoint: {str(error)[:300]}') from error
-    if not isinstance(checkpoint, dict):
-        raise UserError(f'{path} holds a {type(checkpoint).__name__}, not a checkpoint')
-    return checkpoint
+    functions = [(history_statistic, 'builtins.getattr'), (NDArray, 'numpy.ndarray'),
+                 (numeric_dtype, 'numpy.dtype')]
+    for package in ('numpy.core', 'numpy._core'):  # before and since NumPy 2
+        functions += [(empty_array, f'{package}.multiarray._reconstruct'),
+                      (scalar, f'{package}.multiarray.scalar')]
+    # PyTorch also asks for the types whose state is restored. These are listed under names
+    # without a dot, so that no file can call them by name.
+    codes = '?' + np.typecodes['AllInteger'] + np.typecodes['AllFloat']
+    types = {np.ndarray, *(type(np.dtype(code)) for code in codes)}
+    return [HistoryBuffer, *functions, *((kind, kind.__name__) for kind in types)]
 
 
-def require_matching_keys(model: torch.nn.Module, path: str) -> None:
-    """Make sure that a local checkpoint is of this kind of model.
+@contextmanager
+def allow_openmmlab_checkpoints() -> Iterator[None]:
+    """Make every ``torch.load`` inside restricted, and able to read training checkpoints.
 
-    mmengine goes on with random weights, after a warning, when no key matches.
-
-    Raises:
-        UserError: If nothing matches; the message shows some keys of both sides.
+    Also calls that pass ``weights_only=False``, as mmengine's for addresses, and whatever
+    TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD says. Afterwards all is as before. On a torch before 2.6 this
+    does nothing, see :data:`CAN_RESTRICT`.
     """
-    checkpoint = read_checkpoint(path)
-    found = {key.replace('module.', '') for key in checkpoint.get('state_dict', checkpoint)}
-    expected = {key.replace('module.', '') for key in model.state_dict()}
-    if found & expected:
+    if not CAN_RESTRICT:
+        yield
         return
-    raise UserError(
-        f'no key of checkpoint {path} matches the model, which would stay random.\n'
-        f'  the file has: {", ".join(sorted(map(str, found))[:4])}, …\n'
-        f'  the model has: {", ".join(sorted(expected)[:4])}, …')
+    on, off = 'TORCH_FORCE_WEIGHTS_ONLY_LOAD', 'TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD'
+    switches = {name: os.environ.pop(name) for name in (on, off) if name in os.environ}
+    allowed_before = torch.serialization.get_safe_globals()
+    os.environ[on] = '1'
+    torch.serialization.add_safe_globals(openmmlab_globals())
+    try:
+        yield
+    finally:
+        torch.serialization.clear_safe_globals()
+        torch.serialization.add_safe_globals(allowed_before)
+        del os.environ[on]
+        os.environ.update(switches)

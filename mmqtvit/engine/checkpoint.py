@@ -1,0 +1,116 @@
+"""Checkpoints that a user names: found, read safely, and compared with the model."""
+
+import os
+import pickle
+import re
+from typing import Optional
+
+from mmengine.model import BaseTTAModel, is_model_wrapper
+from mmengine.runner import CheckpointLoader, find_latest_checkpoint
+from torch import nn
+
+from .errors import UserError
+from .safe_load import allow_openmmlab_checkpoints
+
+
+def latest_checkpoint(work_dir: str) -> Optional[str]:
+    """The last checkpoint that training wrote in ``work_dir``, None if there is none.
+
+    Raises:
+        UserError: If ``last_checkpoint`` names a file that is gone.
+    """
+    if not os.path.isfile(os.path.join(work_dir, 'last_checkpoint')):
+        return None
+    path = find_latest_checkpoint(work_dir)
+    moved = os.path.join(work_dir, os.path.basename(path))  # the folder may have been
+    for candidate in (path, moved):
+        if os.path.exists(candidate):
+            return candidate
+    raise UserError(f'{work_dir}/last_checkpoint names {path}, which is not there; name another '
+                    f'file with --resume FILE')
+
+
+def read_checkpoint(source: str) -> dict:
+    """Read a checkpoint without running what it may hold.
+
+    Args:
+        source (str): A file, or an address that mmengine knows.
+
+    Returns:
+        dict: The checkpoint.
+
+    Raises:
+        UserError: If it is not there, cannot be read, would run code, or is no checkpoint.
+    """
+    if not is_address(source) and not os.path.isfile(os.path.expanduser(source)):
+        raise UserError(f'checkpoint {source} is not there')
+    try:
+        with allow_openmmlab_checkpoints():
+            checkpoint = CheckpointLoader.load_checkpoint(source, 'cpu', logger='silent')
+    except pickle.UnpicklingError as error:
+        raise UserError(refusal(source, error)) from error
+    except Exception as error:
+        reason = str(error).strip().split('\n')[0] or type(error).__name__
+        raise UserError(f'{source} cannot be read as a checkpoint, it may be cut short or another '
+                        f'kind of file: {reason}') from error
+    if not isinstance(checkpoint, dict):
+        raise UserError(f'{source} is no checkpoint: it holds a {type(checkpoint).__name__}')
+    return checkpoint
+
+
+def refusal(source: str, error: pickle.UnpicklingError) -> str:
+    """Say in a few lines why a checkpoint is not read and what can be done."""
+    # PyTorch's text is long, and recommends to switch the protection off.
+    blamed = re.search(r'GLOBAL (getattr\(.*\)|\S+)', str(error))
+    reason = (f'it asks for {blamed[1]}, which could run code'
+              if blamed else 'it is not written by torch.save, or asks for what could run code')
+    return (f'{source} was not loaded: {reason}.\n'
+            'Only tensors, plain Python values, NumPy numbers and the log history of mmengine are '
+            'read.\nTake the file from a source you trust, or have its author save the weights '
+            "alone:\n  torch.save({'state_dict': model.state_dict()}, FILE)")
+
+
+def is_address(source: str) -> bool:
+    """Whether ``source`` is ``https://…``, ``torchvision://…`` or the like, not a file."""
+    return '://' in source or source.startswith(('modelzoo:', 'open-mmlab:'))
+
+
+def check_resumable(checkpoint: dict, source: str) -> None:
+    """Raise :class:`UserError` if training cannot go on from ``checkpoint``."""
+    if 'meta' not in checkpoint or 'message_hub' not in checkpoint:
+        raise UserError(f'{source} holds weights only, so training cannot be resumed from it; to '
+                        f'start from its weights use --cfg-options load_from={source}')
+
+
+def check_match(model: nn.Module, checkpoint: dict, source: str) -> None:
+    """Raise :class:`UserError` if nothing in ``checkpoint`` fits ``model``.
+
+    mmengine would warn and go on with random weights. A part that fits is loaded; mmengine then
+    lists what is missing.
+
+    Args:
+        model (nn.Module): The runner's model, wrapped or not.
+        checkpoint (dict): As :func:`read_checkpoint` returns it.
+        source (str): Where it comes from.
+    """
+    while is_model_wrapper(model) or isinstance(model, BaseTTAModel):
+        model = model.module
+    expected = model.state_dict()
+    found = {re.sub(r'^module\.', '', key): value
+             for key, value in checkpoint.get('state_dict', checkpoint).items()}
+    same_name = found.keys() & expected.keys()
+    if any(getattr(found[key], 'shape', None) == expected[key].shape for key in same_name):
+        return
+    lines = [f'nothing in {source} fits the model of the config.',
+             'In the file:  ' + _some(found), 'In the model: ' + _some(expected)]
+    if any(f'backbone.{key}' in expected for key in found):
+        lines.append('It looks like the weights of a backbone. To start training from them:\n'
+                     '  --cfg-options model.backbone.init_cfg.type=Pretrained '
+                     f'model.backbone.init_cfg.checkpoint={source}')
+    raise UserError('\n'.join(lines))
+
+
+def _some(tensors: dict, count: int = 4) -> str:
+    names = [f'{key} {tuple(getattr(value, "shape", ()))}'
+             for key, value in list(tensors.items())[:count]]
+    return ', '.join(names) + (', …' if len(tensors) > count else '')
