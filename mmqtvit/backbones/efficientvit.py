@@ -1,8 +1,9 @@
 """EfficientViT, and the macro-architecture that QT-ViT shares with it."""
 
 import logging
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext
-from typing import Iterator, Optional, Sequence, Union
+from typing import Optional, Union
 
 from mmengine.logging import print_log
 from mmengine.model import BaseModule

@@ -1,6 +1,7 @@
 """EfficientViT's multi-scale attention, with QT-ViT's additions."""
 
-from typing import Optional, Sequence
+from collections.abc import Sequence
+from typing import Optional
 
 import torch
 import torch.nn.functional as F
