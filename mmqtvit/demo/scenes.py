@@ -1,7 +1,8 @@
 """Draws a small textured scene with its labels.
 
-Light, colours, sizes, angles and most textures vary freely, so that a shape has to be told by its
-outline; shapes hide one another, and scribbles that belong to no class lie about.
+Light, sizes, angles and textures vary freely. Each shape has colours that it is likely to wear, but
+they overlap with its neighbours', so that its outline counts too; shapes hide one another, and
+scribbles that belong to no class lie about.
 """
 
 from dataclasses import dataclass, field
@@ -15,7 +16,8 @@ CLASSES = STUFF + SHAPES
 
 OTHER = 0  # as in ADE20K: belongs to no class; class i has label i + 1
 
-RADII = (11, 30)  # of shapes, in pixels
+RADII = (12, 30)  # of shapes, in pixels of an image of 128
+HUE_SPREAD = 12  # standard deviation, in OpenCV's hue units, of 180 to the circle
 MIN_VISIBLE = 60  # pixels that an instance must show
 
 
@@ -70,9 +72,14 @@ class Scene:
     instances: list = field(default_factory=list)
 
 
-def _texture(rng: np.random.Generator, size: int) -> np.ndarray:
+def _colour(rng: np.random.Generator, hue: float, saturation: tuple) -> np.ndarray:
+    pixel = [(hue + rng.normal(0, HUE_SPREAD)) % 180, rng.uniform(*saturation), rng.uniform(90, 240)]
+    return cv2.cvtColor(np.uint8([[pixel]]), cv2.COLOR_HSV2BGR)[0, 0].astype(np.float32)
+
+
+def _texture(rng: np.random.Generator, size: int, hue: float, saturation: tuple) -> np.ndarray:
     """A (size, size, 3) float pattern: plain, stripes, checks, dots or clouds in two colours."""
-    first, second = rng.uniform(40, 230, (2, 3))
+    first, second = _colour(rng, hue, saturation), _colour(rng, hue, saturation)
     y, x = np.mgrid[:size, :size].astype(np.float32)
     angle, period = rng.uniform(0, np.pi), rng.uniform(5, 12)
     u = (x * np.cos(angle) + y * np.sin(angle)) * 2 * np.pi / period
@@ -89,8 +96,7 @@ def _texture(rng: np.random.Generator, size: int) -> np.ndarray:
     else:
         coarse = rng.random((size // 16 + 1, size // 16 + 1)).astype(np.float32)
         mix = cv2.resize(coarse, (size, size), interpolation=cv2.INTER_CUBIC)
-    contrast = rng.uniform(0.2, 0.6)
-    return first + contrast * mix[..., None] * (second - first)
+    return first + mix[..., None] * (second - first)
 
 
 def _background(rng: np.random.Generator, size: int) -> Scene:
@@ -98,7 +104,8 @@ def _background(rng: np.random.Generator, size: int) -> Scene:
     wave = rng.uniform(2, 8) * np.sin(x * rng.uniform(0.02, 0.08) + rng.uniform(0, 6))
     horizon = size * rng.uniform(0.3, 0.7) + wave
     ground = np.arange(size)[:, None] > horizon
-    image = np.where(ground[..., None], _texture(rng, size), _texture(rng, size))
+    upper, lower = (_texture(rng, size, rng.uniform(0, 180), (20, 110)) for _ in range(2))
+    image = np.where(ground[..., None], lower, upper)
     shade = np.linspace(rng.uniform(0.7, 1), rng.uniform(1, 1.3), size)[:, None, None]
     labels = np.where(ground, 1 + CLASSES.index('ground'), 1 + CLASSES.index('sky'))
     return Scene(image * shade, labels.astype(np.uint8))
@@ -133,7 +140,8 @@ def _place(rng: np.random.Generator, scene: Scene, name: str) -> None:
     if not _is_clear(mask) or not all(_is_clear(visible) for _, visible in remaining):
         return
     light = np.linspace(*rng.uniform(0.75, 1.25, 2), size)[None, :, None]
-    scene.image[mask] = (_texture(rng, size) * light)[mask]
+    hue = SHAPES.index(name) * 180 / len(SHAPES)
+    scene.image[mask] = (_texture(rng, size, hue, (120, 255)) * light)[mask]
     scene.labels[mask] = 1 + CLASSES.index(name)
     scene.instances = [*remaining, (name, mask)]
 
@@ -149,7 +157,7 @@ def _scribble(rng: np.random.Generator, scene: Scene) -> None:
 
 
 def draw_scene(rng: np.random.Generator, size: int = 128) -> Scene:
-    """Draw one scene: sky and ground, a scribble, and two to six shapes over them.
+    """Draw one scene: sky and ground, a scribble, and three to eight shapes over them.
 
     Args:
         rng (np.random.Generator): The only source of chance.
@@ -157,7 +165,7 @@ def draw_scene(rng: np.random.Generator, size: int = 128) -> Scene:
     """
     scene = _background(rng, size)
     _scribble(rng, scene)
-    for name in rng.choice(SHAPES, rng.integers(2, 7)):
+    for name in rng.choice(SHAPES, rng.integers(3, 9)):
         _place(rng, scene, str(name))
     noise = rng.normal(0, rng.uniform(2, 10), scene.image.shape)
     scene.image = np.clip(scene.image * rng.uniform(0.7, 1.2) + noise, 0, 255).astype(np.uint8)

@@ -1,0 +1,1 @@
+"""Measuring and looking at models and runs."""

@@ -1,0 +1,53 @@
+import json
+
+import cv2
+import pytest
+
+from mmqtvit.analysis.curves import plot_runs, read_run
+
+
+def write_log(work_dir, start, records):
+    log = work_dir / start / 'vis_data' / 'scalars.json'
+    log.parent.mkdir(parents=True)
+    log.write_text('\n'.join(json.dumps(record) for record in records))
+    return log
+
+
+SEGMENTATION = [dict(loss=2., iter=20, step=20), dict(loss=1., iter=40, step=40),
+                dict(mIoU=30., step=40), dict(loss=.5, iter=60, step=60), dict(mIoU=60., step=60)]
+DETECTION = [dict(loss=2., iter=50, epoch=1, step=50),
+             {'coco/bbox_mAP': 0.1, 'coco/bbox_mAP_50': 0.2, 'step': 1}]
+
+
+def test_reads_the_latest_start_of_a_work_dir(tmp_path):
+    write_log(tmp_path / 'run', '20260101_000000', DETECTION)
+    log = write_log(tmp_path / 'run', '20260102_000000', SEGMENTATION)
+    run = read_run(tmp_path / 'run')
+    assert run == ('run', [(20, 2.), (40, 1.), (60, .5)], {'mIoU': [(40, 30.), (60, 60.)]})
+    assert read_run(log) == run
+
+
+def test_metrics_of_epochs_lie_at_the_iteration_before(tmp_path):
+    write_log(tmp_path, '20260101_000000', DETECTION)
+    assert read_run(tmp_path).metrics['coco/bbox_mAP_50'] == [(50, 0.2)]
+
+
+@pytest.mark.parametrize('logs', [[SEGMENTATION], [SEGMENTATION, DETECTION], [SEGMENTATION[:1]]])
+def test_draws(tmp_path, logs):
+    for number, records in enumerate(logs):
+        write_log(tmp_path / str(number), '20260101_000000', records)
+    out = tmp_path / 'new' / 'curves.png'
+    plot_runs([read_run(tmp_path / str(number)) for number in range(len(logs))], out)
+    picture = cv2.imread(str(out))
+    assert picture.shape[0] > 300 and picture.std() > 5
+
+
+def test_what_is_no_log(tmp_path):
+    with pytest.raises(FileNotFoundError, match='is it a work dir'):
+        read_run(tmp_path)
+    write_log(tmp_path, '20260101_000000', [])
+    with pytest.raises(ValueError, match='no training losses'):
+        plot_runs([read_run(tmp_path)], tmp_path / 'out.png')
+    (tmp_path / 'text.json').write_text('hello')
+    with pytest.raises(ValueError, match='line 1 of .* is no JSON'):
+        read_run(tmp_path / 'text.json')

@@ -1,0 +1,24 @@
+"""Draw the loss and the metric of one or several training runs."""
+
+from argparse import ArgumentParser
+from pathlib import Path
+
+from mmqtvit.analysis.curves import plot_runs, read_run
+from mmqtvit.engine import UserError, report_user_errors
+
+
+def main() -> None:
+    parser = ArgumentParser(description=__doc__)
+    parser.add_argument('runs', nargs='+', type=Path, help='work dirs or their scalars.json files')
+    parser.add_argument('--out', type=Path, default=Path('curves.png'), help='picture to write')
+    args = parser.parse_args()
+    try:
+        plot_runs([read_run(run) for run in args.runs], args.out)
+    except (OSError, ValueError) as error:
+        raise UserError(error) from error
+    print(f'curves written to {args.out}')
+
+
+if __name__ == '__main__':
+    with report_user_errors():
+        main()
