@@ -49,6 +49,7 @@ def _write_split(root: Path, split: str, count: int, size: int, seed: int) -> No
     for folder in (images, labels, coco_images, root / 'coco' / 'annotations'):
         folder.mkdir(parents=True, exist_ok=True)
     coco = dict(
+        info=dict(description=f'scenes drawn by mmqtvit, seed {seed}'),
         images=[],
         annotations=[],
         categories=[dict(id=i, name=name) for i, name in enumerate(SHAPES, start=1)])

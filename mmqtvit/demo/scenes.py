@@ -16,7 +16,7 @@ CLASSES = STUFF + SHAPES
 
 OTHER = 0  # as in ADE20K: belongs to no class; class i has label i + 1
 
-RADII = (12, 30)  # of shapes, in pixels of an image of 128
+RADII = (16, 34)  # of shapes, in pixels of an image of 128
 HUE_SPREAD = 12  # standard deviation, in OpenCV's hue units, of 180 to the circle
 MIN_VISIBLE = 60  # pixels that an instance must show
 
@@ -157,7 +157,7 @@ def _scribble(rng: np.random.Generator, scene: Scene) -> None:
 
 
 def draw_scene(rng: np.random.Generator, size: int = 128) -> Scene:
-    """Draw one scene: sky and ground, a scribble, and three to eight shapes over them.
+    """Draw one scene: sky and ground, a scribble, and three to six shapes over them.
 
     Args:
         rng (np.random.Generator): The only source of chance.
@@ -165,7 +165,7 @@ def draw_scene(rng: np.random.Generator, size: int = 128) -> Scene:
     """
     scene = _background(rng, size)
     _scribble(rng, scene)
-    for name in rng.choice(SHAPES, rng.integers(3, 9)):
+    for name in rng.choice(SHAPES, rng.integers(3, 7)):
         _place(rng, scene, str(name))
     noise = rng.normal(0, rng.uniform(2, 10), scene.image.shape)
     scene.image = np.clip(scene.image * rng.uniform(0.7, 1.2) + noise, 0, 255).astype(np.uint8)
