@@ -1,6 +1,7 @@
 """Training and testing through mmengine's runner."""
 
 import pickle
+import re
 import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -18,6 +19,8 @@ from .environment import require_toolbox
 from .errors import Interrupted, UserError
 from .safe_load import CAN_RESTRICT, allow_openmmlab_checkpoints
 from .test_options import augment_at_test_time, draw_predictions, keep_predictions
+
+WRONG_ARGUMENTS = re.compile(r'\(\) (got an unexpected keyword|missing \d+ required)')
 
 
 def train(cfg: Config,
@@ -154,12 +157,12 @@ def _explained(cfg: Config) -> Iterator[None]:
     except (AssertionError, KeyError, TypeError, ValueError) as error:
         frames = list(traceback.walk_tb(error.__traceback__))
         builders = [frame for frame, _ in frames if frame.f_code.co_name == 'build_from_cfg']
-        last = traceback.extract_tb(error.__traceback__)[-1]
-        on_purpose = last.line and last.line.startswith(('raise ', 'assert '))
-        if not builders or not (on_purpose or last.name == 'build_from_cfg'):
+        text = str(error.args[0]) if error.args else type(error).__name__
+        raising = traceback.extract_tb(error.__traceback__)[-1].line or ''
+        on_purpose = raising.startswith(('raise ', 'assert '))
+        if not builders or not (on_purpose or WRONG_ARGUMENTS.search(text)):
             raise
         kind = builders[-1].f_locals.get('obj_type')
-        text = str(error.args[0]) if error.args else type(error).__name__
         raise UserError(f'{cfg.filename}: cannot build {getattr(kind, "__name__", kind)}: '
                         f'{text}') from error
 

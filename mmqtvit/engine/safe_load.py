@@ -54,6 +54,11 @@ def scalar(dtype: np.dtype, data: bytes) -> np.generic:
     return np.frombuffer(data, dtype, count=1)[0]
 
 
+def no_bytes() -> bytes:
+    """Stands in for ``bytes``, which pickle calls for the data of an empty array."""
+    return b''
+
+
 def openmmlab_globals() -> list:
     """What a training checkpoint may hold besides tensors and plain Python values.
 
@@ -61,7 +66,7 @@ def openmmlab_globals() -> list:
         list[type | tuple]: For ``torch.serialization.safe_globals``.
     """
     functions = [(history_statistic, 'builtins.getattr'), (NDArray, 'numpy.ndarray'),
-                 (numeric_dtype, 'numpy.dtype')]
+                 (numeric_dtype, 'numpy.dtype'), (no_bytes, 'builtins.bytes')]
     for package in ('numpy.core', 'numpy._core'):  # before and since NumPy 2
         functions += [(empty_array, f'{package}.multiarray._reconstruct'),
                       (scalar, f'{package}.multiarray.scalar')]
