@@ -73,7 +73,8 @@ class Scene:
 
 
 def _colour(rng: np.random.Generator, hue: float, saturation: tuple) -> np.ndarray:
-    pixel = [(hue + rng.normal(0, HUE_SPREAD)) % 180, rng.uniform(*saturation), rng.uniform(90, 240)]
+    hue = (hue + rng.normal(0, HUE_SPREAD)) % 180
+    pixel = [hue, rng.uniform(*saturation), rng.uniform(90, 240)]
     return cv2.cvtColor(np.uint8([[pixel]]), cv2.COLOR_HSV2BGR)[0, 0].astype(np.float32)
 
 
