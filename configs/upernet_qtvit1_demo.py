@@ -12,7 +12,7 @@ crop_size = (128, 128)
 train_pipeline = [
     dict(type='LoadImageFromFile'),
     dict(type='LoadAnnotations', reduce_zero_label=True),
-    dict(type='RandomResize', scale=crop_size, ratio_range=(0.8, 1.5), keep_ratio=True),
+    dict(type='RandomResize', scale=crop_size, ratio_range=(0.9, 1.25), keep_ratio=True),
     dict(type='RandomCrop', crop_size=crop_size),
     dict(type='RandomFlip', prob=0.5),
     dict(type='PackSegInputs')
@@ -42,6 +42,6 @@ param_scheduler = [
     dict(type='LinearLR', start_factor=0.01, by_epoch=False, begin=0, end=50),
     dict(type='CosineAnnealingLR', by_epoch=False, begin=50, end=max_iters, eta_min=1e-5)
 ]
-train_cfg = dict(max_iters=max_iters, val_interval=100)
+train_cfg = dict(max_iters=max_iters, val_interval=120)
 default_hooks = dict(logger=dict(interval=20), checkpoint=dict(interval=300))
 randomness = dict(seed=0)

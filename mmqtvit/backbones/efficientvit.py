@@ -112,7 +112,8 @@ class EfficientViT(BaseModule):
         self.norm_eval = norm_eval
         self.with_cp = with_cp
 
-        self._series = SERIES[arch['series']]
+        self.series = arch['series']
+        self._series = SERIES[self.series]
         self._norm_cfg = dict(norm_cfg)
         if self._norm_cfg.get('type') in ('BN', 'SyncBN'):
             self._norm_cfg.setdefault('eps', self._series.eps)
