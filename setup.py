@@ -15,11 +15,12 @@ class BuildWithConfigs(build_py):
         if self.editable_mode:
             return
         for folder in ('configs', 'tools'):
+            target = Path(self.build_lib, 'mmqtvit', '.mim', folder)
+            # An earlier build may have left a config there that is no more.
+            shutil.rmtree(target, ignore_errors=True)
+            # setup_env.py serves a checkout only.
             shutil.copytree(
-                folder,
-                Path(self.build_lib, 'mmqtvit', '.mim', folder),
-                ignore=shutil.ignore_patterns('__pycache__'),
-                dirs_exist_ok=True)
+                folder, target, ignore=shutil.ignore_patterns('__pycache__', 'setup_env.*'))
 
 
 setup(cmdclass=dict(build_py=BuildWithConfigs))

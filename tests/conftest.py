@@ -6,6 +6,12 @@ ROOT = Path(__file__).parents[1]
 
 
 @pytest.fixture(scope='session')
+def root():
+    """The checkout."""
+    return ROOT
+
+
+@pytest.fixture(scope='session')
 def shared():
     """Reference outputs and sample data, which lie beside the checkout of the developers."""
     folder = ROOT.parent / 'shared'
