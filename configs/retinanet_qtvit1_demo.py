@@ -48,7 +48,12 @@ max_epochs = 6
 optim_wrapper = dict(optimizer=dict(_delete_=True, type='AdamW', lr=1e-3, weight_decay=0.05))
 param_scheduler = [
     dict(type='LinearLR', start_factor=0.01, by_epoch=False, begin=0, end=50),
-    dict(type='CosineAnnealingLR', begin=0, end=max_epochs, eta_min=1e-5, convert_to_iter_based=True)
+    dict(
+        type='CosineAnnealingLR',
+        begin=0,
+        end=max_epochs,
+        eta_min=1e-5,
+        convert_to_iter_based=True)
 ]
 train_cfg = dict(max_epochs=max_epochs, val_interval=1)
 default_hooks = dict(logger=dict(interval=20), checkpoint=dict(interval=6))

@@ -13,6 +13,8 @@ from torch.utils.checkpoint import checkpoint
 
 from ..layers import AttentionBlock, ConvNormAct, MultiScaleAttention, Residual
 from ..registry import register_model
+from ..weights.load import load_weights, unwrap
+from ..weights.read import read_checkpoint
 from .arch import EFFICIENTVIT_ARCHS, NUM_STAGES, SERIES, drop_path_rates, resolve_arch
 
 
@@ -180,9 +182,10 @@ class EfficientViT(BaseModule):
 
     def init_weights(self) -> None:
         """Initialise or load the weights, and warn of a part that is frozen at random."""
-        super().init_weights()
         if isinstance(self.init_cfg, dict) and self.init_cfg['type'] == 'Pretrained':
+            self._load_pretrained(**self.init_cfg)
             return
+        super().init_weights()
         for module in self.modules():
             if isinstance(module, Residual):
                 module.start_as_identity()
@@ -194,6 +197,17 @@ class EfficientViT(BaseModule):
                 "init_cfg=dict(type='Pretrained', checkpoint=...) or frozen_stages=-1.",
                 logger='current',
                 level=logging.WARNING)
+
+    def _load_pretrained(self, type: str, checkpoint: str, prefix: str = '',
+                         map_location: Optional[str] = None) -> None:
+        # mmengine's own would match names as they are, and go on when none does.
+        state_dict = unwrap(read_checkpoint(checkpoint))
+        report = load_weights(self, {
+            key[len(prefix):].lstrip('.'): value
+            for key, value in state_dict.items() if key.startswith(prefix)
+        })
+        print_log(f'{type} {self.__class__.__name__} from {checkpoint}: {report}', 'current')
+        self._is_init = True
 
     def forward(self, x: Tensor) -> tuple[Tensor, ...]:
         """Compute the feature maps of images.

@@ -1,16 +1,14 @@
-"""Checkpoints that a user names: found, read safely, and compared with the model."""
+"""Checkpoints that a user names: found, and compared with the model."""
 
 import os
-import pickle
 import re
 from typing import Optional
 
 from mmengine.model import BaseTTAModel, is_model_wrapper
-from mmengine.runner import CheckpointLoader, find_latest_checkpoint
+from mmengine.runner import find_latest_checkpoint
 from torch import nn
 
-from .errors import UserError
-from .safe_load import allow_openmmlab_checkpoints
+from ..errors import UserError
 
 
 def latest_checkpoint(work_dir: str) -> Optional[str]:
@@ -28,51 +26,6 @@ def latest_checkpoint(work_dir: str) -> Optional[str]:
             return candidate
     raise UserError(f'{work_dir}/last_checkpoint names {path}, which is not there; name another '
                     f'file with --resume FILE')
-
-
-def read_checkpoint(source: str) -> dict:
-    """Read a checkpoint without running what it may hold.
-
-    Args:
-        source (str): A file, or an address that mmengine knows.
-
-    Returns:
-        dict: The checkpoint.
-
-    Raises:
-        UserError: If it is not there, cannot be read, would run code, or is no checkpoint.
-    """
-    if not is_address(source) and not os.path.isfile(os.path.expanduser(source)):
-        raise UserError(f'checkpoint {source} is not there')
-    try:
-        with allow_openmmlab_checkpoints():
-            checkpoint = CheckpointLoader.load_checkpoint(source, 'cpu', logger='silent')
-    except pickle.UnpicklingError as error:
-        raise UserError(refusal(source, error)) from error
-    except Exception as error:
-        reason = str(error).strip().split('\n')[0] or type(error).__name__
-        raise UserError(f'{source} cannot be read as a checkpoint, it may be cut short or another '
-                        f'kind of file: {reason}') from error
-    if not isinstance(checkpoint, dict):
-        raise UserError(f'{source} is no checkpoint: it holds a {type(checkpoint).__name__}')
-    return checkpoint
-
-
-def refusal(source: str, error: pickle.UnpicklingError) -> str:
-    """Say in a few lines why a checkpoint is not read and what can be done."""
-    # PyTorch's text is long, and recommends to switch the protection off.
-    blamed = re.search(r'GLOBAL (getattr\(.*\)|\S+)', str(error))
-    reason = (f'it asks for {blamed[1]}, which could run code'
-              if blamed else 'it is not written by torch.save, or asks for what could run code')
-    return (f'{source} was not loaded: {reason}.\n'
-            'Only tensors, plain Python values, NumPy numbers and the log history of mmengine are '
-            'read.\nTake the file from a source you trust, or have its author save the weights '
-            "alone:\n  torch.save({'state_dict': model.state_dict()}, FILE)")
-
-
-def is_address(source: str) -> bool:
-    """Whether ``source`` is ``https://…``, ``torchvision://…`` or the like, not a file."""
-    return '://' in source or source.startswith(('modelzoo:', 'open-mmlab:'))
 
 
 def check_resumable(checkpoint: dict, source: str) -> None:

@@ -11,7 +11,7 @@ from mmengine import Config
 from mmengine.hub import get_config
 from mmengine.runner import Runner
 
-from .errors import UserError
+from ..errors import UserError
 
 
 def load_config(path: str,

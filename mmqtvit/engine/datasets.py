@@ -8,7 +8,7 @@ from typing import Any
 
 from mmengine import Config
 
-from .errors import UserError
+from ..errors import UserError
 
 LAYOUTS = {
     'ADE20KDataset': """{root}/

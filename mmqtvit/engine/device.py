@@ -7,7 +7,7 @@ import torch.distributed as dist
 from mmengine import Config
 from mmengine.device import get_device
 
-from .errors import UserError
+from ..errors import UserError
 
 SYNC_NORMS = ('SyncBN', 'MMSyncBN', 'SyncBatchNorm')
 

@@ -4,7 +4,7 @@ from importlib import import_module
 
 from mmengine import Config
 
-from .errors import UserError
+from ..errors import UserError
 
 PACKAGES = {'mmdet': 'mmdet', 'mmseg': 'mmsegmentation', 'mmpretrain': 'mmpretrain'}
 

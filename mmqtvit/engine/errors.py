@@ -1,13 +1,11 @@
-"""Mistakes that a user can mend, told without a traceback."""
+"""Tells mistakes that a user can mend without a traceback."""
 
 import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-
-class UserError(Exception):
-    """A mistake in the command, the config or the files; the message says what to do."""
+from ..errors import UserError
 
 
 class Interrupted(KeyboardInterrupt):

@@ -11,13 +11,15 @@ from mmengine import Config
 from mmengine.registry import RUNNERS
 from mmengine.runner import Runner
 
-from .checkpoint import check_match, check_resumable, latest_checkpoint, read_checkpoint, refusal
+from ..errors import UserError
+from ..weights.read import read_checkpoint, refusal
+from ..weights.safe_load import CAN_RESTRICT, allow_openmmlab_checkpoints
+from .checkpoint import check_match, check_resumable, latest_checkpoint
 from .config import enable_amp, enable_auto_scale_lr
 from .datasets import check_datasets
 from .device import adapt_to_device, join_processes
 from .environment import require_toolbox
-from .errors import Interrupted, UserError
-from .safe_load import CAN_RESTRICT, allow_openmmlab_checkpoints
+from .errors import Interrupted
 from .test_options import augment_at_test_time, draw_predictions, keep_predictions
 
 WRONG_ARGUMENTS = re.compile(r'\(\) (got an unexpected keyword|missing \d+ required)')

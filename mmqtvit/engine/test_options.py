@@ -7,7 +7,7 @@ from typing import Optional
 from mmengine import Config
 from mmengine.config import ConfigDict
 
-from .errors import UserError
+from ..errors import UserError
 
 DEFAULT_TTA = {
     'mmdet': dict(

@@ -8,6 +8,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from ..errors import UserError
 from .layouts import LAYOUTS
 
 #: What files may put before their keys, the whole model wrapped or only its backbone kept.
@@ -85,7 +86,7 @@ def recognise(keys: set, names: dict, series: str) -> tuple[str, dict]:
         that it has.
 
     Raises:
-        ValueError: If no key is the model's; the message shows some of both.
+        UserError: If no key is the model's; the message shows some of both.
     """
     best, found = '', {}
     for layout, rename in LAYOUTS.items():
@@ -100,7 +101,7 @@ def recognise(keys: set, names: dict, series: str) -> tuple[str, dict]:
                 if len(matches) > len(found):
                     best, found = layout, matches
     if not found:
-        raise ValueError(
+        raise UserError(
             'no key of the checkpoint is one of the model.\n'
             f'  the file has {", ".join(sorted(keys)[:3])}, …\n'
             f'  expected {", ".join(list(names)[:3])}, … (mmqtvit), or the layouts '
@@ -126,7 +127,7 @@ def convert(checkpoint: dict, model: nn.Module) -> tuple[dict, Report]:
         the rest.
 
     Raises:
-        ValueError: If nothing fits the model.
+        UserError: If nothing fits the model.
     """
     state_dict = unwrap(checkpoint)
     names, series = own_names(model)
@@ -149,7 +150,7 @@ def convert(checkpoint: dict, model: nn.Module) -> tuple[dict, Report]:
         report.loaded.append(key)
     report.unexpected = sorted(set(state_dict) - set(found.values()))
     if not any(key.endswith('weight') for key in converted):
-        raise ValueError(
+        raise UserError(
             f'the checkpoint is of the {layout} layout, but of another architecture: '
             f'{group(report.misshaped[:4])} have other shapes')
     return converted, report
@@ -166,7 +167,7 @@ def load_weights(model: nn.Module, checkpoint: dict) -> Report:
         Report: What was loaded and what was not.
 
     Raises:
-        ValueError: If nothing fits the model.
+        UserError: If nothing fits the model.
     """
     converted, report = convert(checkpoint, model)
     model.load_state_dict(converted, strict=not (report.missing or report.misshaped))

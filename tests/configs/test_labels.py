@@ -11,7 +11,7 @@ from mmengine import Config
 from mmengine.registry import DefaultScope, init_default_scope
 from mmengine.runner import Runner
 
-from mmqtvit.engine import read_checkpoint
+from mmqtvit.weights import read_checkpoint
 from tests.configs.test_configs import load
 
 ROOT = Path(__file__).parents[2]

@@ -3,8 +3,9 @@ import torch
 from mmengine.model import BaseTTAModel
 from torch import nn
 
-from mmqtvit.engine import UserError, read_checkpoint
 from mmqtvit.engine.checkpoint import check_match, check_resumable, latest_checkpoint
+from mmqtvit.errors import UserError
+from mmqtvit.weights import read_checkpoint
 
 
 @pytest.fixture()

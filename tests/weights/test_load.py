@@ -6,6 +6,7 @@ import torch
 from torch import nn
 
 from mmqtvit import EfficientViT, QTViT
+from mmqtvit.errors import UserError
 from mmqtvit.necks import ClassifierNeck
 from mmqtvit.weights import LAYOUTS, load_weights
 from tests.backbones.test_reference import ARCHS
@@ -106,9 +107,9 @@ def test_embedding_of_another_size_is_resized_once(series):
 
 def test_nothing_fits():
     model = QTViT(ARCHS['b'])
-    with pytest.raises(ValueError, match=r'(?s)the file has layer1.*expected backbone\.stem.*timm'):
+    with pytest.raises(UserError, match=r'(?s)the file has layer1.*expected backbone\.stem.*timm'):
         load_weights(model, {'layer1.weight': torch.zeros(2)})
-    with pytest.raises(ValueError, match='another architecture'):
+    with pytest.raises(UserError, match='another architecture'):
         load_weights(model, QTViT('qtvit2').state_dict())
 
 

@@ -10,7 +10,8 @@ import pytest
 import torch
 from mmengine.logging import HistoryBuffer
 
-from mmqtvit.engine import UserError, allow_openmmlab_checkpoints, read_checkpoint
+from mmqtvit.errors import UserError
+from mmqtvit.weights import allow_openmmlab_checkpoints, read_checkpoint
 
 
 class Call:

@@ -1,0 +1,83 @@
+"""``init_cfg=dict(type='Pretrained', checkpoint=…)`` of a backbone."""
+
+import pytest
+import torch
+from mmengine.registry import DefaultScope, init_default_scope
+
+from mmqtvit import QTViT
+from mmqtvit.errors import UserError
+from mmqtvit.weights import LAYOUTS
+from tests.backbones.test_reference import ARCHS
+
+
+@pytest.fixture
+def source():
+    return QTViT(ARCHS['b'])
+
+
+def pretrained(path, **more):
+    return QTViT(ARCHS['b'], init_cfg=dict(type='Pretrained', checkpoint=str(path), **more))
+
+
+def equal(model, other):
+    return all(torch.equal(a, b) for a, b in zip(model.state_dict().values(),
+                                                 other.state_dict().values()))
+
+
+@pytest.mark.parametrize('layout', LAYOUTS)
+def test_any_layout(tmp_path, source, layout):
+    state = {LAYOUTS[layout](f'backbone.{key}', 'b'): value
+             for key, value in source.state_dict().items()}
+    torch.save({'state_dict': state}, tmp_path / 'a.pth')
+    model = pretrained(tmp_path / 'a.pth')
+    assert not equal(model, source)
+    model.init_weights()
+    assert equal(model, source)
+
+
+@pytest.mark.parametrize('prefix', ['', 'backbone.', 'module.backbone.', 'module.'])
+def test_prefixes_are_found(tmp_path, source, prefix):
+    torch.save({prefix + k: v for k, v in source.state_dict().items()}, tmp_path / 'a.pth')
+    model = pretrained(tmp_path / 'a.pth')
+    model.init_weights()
+    assert equal(model, source)
+
+
+def test_prefix_of_ones_own(tmp_path, source):
+    torch.save({f'student.{k}': v for k, v in source.state_dict().items()}, tmp_path / 'a.pth')
+    with pytest.raises(UserError, match=r'(?s)the file has student\.stages.*expected'):
+        pretrained(tmp_path / 'a.pth').init_weights()
+    model = pretrained(tmp_path / 'a.pth', prefix='student.')
+    model.init_weights()
+    assert equal(model, source)
+
+
+def test_safetensors(tmp_path, source):
+    safetensors = pytest.importorskip('safetensors.torch')
+    safetensors.save_file(source.state_dict(), tmp_path / 'a.safetensors')
+    model = pretrained(tmp_path / 'a.safetensors')
+    model.init_weights()
+    assert equal(model, source)
+
+
+def test_from_a_detectors_config(tmp_path, source):
+    from mmdet.registry import MODELS
+
+    from tests.configs.test_configs import load
+    torch.save(source.state_dict(), tmp_path / 'a.pth')
+    cfg = load('retinanet_qtvit1_coco').model
+    cfg.backbone.update(arch=ARCHS['b'], init_cfg=dict(
+        type='Pretrained', checkpoint=str(tmp_path / 'a.pth')))
+    cfg.neck.in_channels = [16, 32, 64, 128]
+    init_default_scope('mmdet')
+    try:
+        model = MODELS.build(cfg)
+        model.init_weights()
+    finally:
+        DefaultScope._instance_dict.clear()
+    assert equal(model.backbone, source)
+
+
+def test_missing_file(tmp_path):
+    with pytest.raises(UserError, match='a.pth is not there'):
+        pretrained(tmp_path / 'a.pth').init_weights()
