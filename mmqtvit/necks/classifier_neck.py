@@ -17,10 +17,9 @@ class ClassifierNeck(BaseModule):
 
     Args:
         in_channels (int): Channels of the last map.
-        hidden_channels (int): Channels of the convolution: 1024 for b0, 1536 for b1, 2304 for b2
-            and b3, 3072 for l1 and l2, 6144 for l3.
-        out_channels (int): Features: 1280 for b0, 1600 for b1, 2560 for b2 and b3, 3200 for l1
-            and l2, 6400 for l3.
+        hidden_channels (int): Channels of the convolution; ``CLASSIFIER_WIDTHS`` in
+            :mod:`mmqtvit.backbones.arch` has the published ones.
+        out_channels (int): Features, likewise.
         series (str): 'b' or 'l', which fixes the activation and ε. Defaults to 'b'.
         norm_cfg (dict): Norm of the convolution. Defaults to ``dict(type='BN')``.
 

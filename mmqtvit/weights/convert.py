@@ -1,0 +1,120 @@
+"""Writes a checkpoint of one layout in another."""
+
+import hashlib
+from pathlib import Path
+from typing import Optional
+
+import torch
+from torch import nn
+
+from ..backbones import EfficientViT, QTViT
+from ..backbones.arch import CLASSIFIER_WIDTHS, QTVIT_NAMES
+from ..errors import UserError
+from ..necks import ClassifierNeck
+from .layouts import LAYOUTS
+from .load import Report, convert, own_names, unwrap
+
+ARCHS = (*QTVIT_NAMES, *EfficientViT.ARCHS)
+
+
+class Classifier(nn.Module):
+    """Backbone, neck and linear layer under mmpretrain's names.
+
+    Args:
+        arch (str): One of ``ARCHS`` that has a published classifier: all but 'l0'.
+        num_classes (int): Defaults to 1000.
+    """
+
+    def __init__(self, arch: str, num_classes: int = 1000) -> None:
+        super().__init__()
+        self.backbone = build_backbone(arch)
+        widths = CLASSIFIER_WIDTHS[QTVIT_NAMES.get(arch, arch)]
+        self.neck = ClassifierNeck(self.backbone.out_channels[-1], *widths, self.backbone.series)
+        self.head = nn.Module()
+        self.head.fc = nn.Linear(widths[1], num_classes)
+
+
+def build_backbone(arch: str) -> nn.Module:
+    """Build the backbone of this name, of either kind."""
+    return (QTViT if arch in QTVIT_NAMES else EfficientViT)(arch)
+
+
+def _fit(state_dict: dict, arch: str, num_classes: int) -> Optional[tuple[dict, Report, nn.Module]]:
+    with torch.device('meta'):  # names and shapes are all that counts
+        backbone = build_backbone(arch)
+        classifier = arch != 'l0' and Classifier(arch, num_classes)
+    for model in filter(None, (classifier, backbone)):
+        try:
+            converted, report = convert(state_dict, model)
+        except UserError:
+            continue
+        if not report.missing and not report.misshaped:
+            return converted, report, model
+    return None
+
+
+def _num_classes(state_dict: dict) -> int:
+    for name in ('head.fc.bias', 'head.op_list.3.linear.bias', 'head.classifier.4.bias'):
+        for key, value in state_dict.items():
+            if key.endswith(name):
+                return len(value)
+    return 1000
+
+
+def convert_checkpoint(checkpoint: dict,
+                       layout: str = 'mmqtvit',
+                       arch: Optional[str] = None,
+                       backbone_only: bool = False) -> tuple[dict, Report, str]:
+    """Rename a checkpoint's entries to those of another layout.
+
+    Args:
+        checkpoint (dict): A classifier's or a backbone's, in any known layout.
+        layout (str): Layout to write, one of ``LAYOUTS``. Defaults to 'mmqtvit'.
+        arch (str, optional): One of ``ARCHS``. Defaults to None: found from the names and shapes.
+        backbone_only (bool): Whether to leave out neck and head and, in this package's layout,
+            the prefix ``backbone.``. Defaults to False.
+
+    Returns:
+        tuple[dict, Report, str]: The entries, what became of the file's, and the arch. Entries of
+        the file that the model does not have are in ``report.unexpected``, not converted.
+
+    Raises:
+        UserError: If the checkpoint is of none of the architectures, or not of ``arch``.
+    """
+    state_dict = unwrap(checkpoint)
+    classes = _num_classes(state_dict)
+    fits = {name: fit for name in ((arch, ) if arch else ARCHS)
+            if (fit := _fit(state_dict, name, classes))}
+    if not fits:
+        raise UserError(f'the file holds no whole model of {arch or ", ".join(ARCHS)}; '
+                        f'its first keys are {", ".join(list(state_dict)[:3])}')
+    # A deeper model holds all that a shallower one asks for: the one that leaves least is meant.
+    found = min(fits, key=lambda name: len(fits[name][1].unexpected))
+    converted, report, model = fits[found]
+    names, series = own_names(model)
+    renamed = {}
+    for name, key in names.items():
+        if backbone_only and not name.startswith('backbone.'):
+            continue
+        new = LAYOUTS[layout](name, series)
+        if layout == 'mmqtvit' and (backbone_only or model is getattr(model, 'backbone', model)):
+            new = name[len('backbone.'):]
+        renamed[new] = converted[key]
+    return renamed, report, found
+
+
+def save_with_hash(state_dict: dict, out: Path) -> Path:
+    """Save as ``<stem>-<first 8 digits of the file's SHA-256>.pth``, as OpenMMLab publishes.
+
+    Args:
+        state_dict (dict[str, Tensor]): Saved under ``state_dict``, with empty ``meta``.
+        out (Path): Where to; its folder is made.
+
+    Returns:
+        Path: The file.
+    """
+    out.parent.mkdir(parents=True, exist_ok=True)
+    unnamed = out.with_suffix('.tmp')
+    torch.save({'meta': {}, 'state_dict': state_dict}, unnamed)
+    digest = hashlib.sha256(unnamed.read_bytes()).hexdigest()
+    return unnamed.rename(out.with_name(f'{out.stem}-{digest[:8]}.pth'))
