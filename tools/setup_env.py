@@ -1,10 +1,10 @@
 """Make .venv with the packages of requirements.txt, in the order that works.
 
-``make setup`` calls it when there is something to do. It needs nothing but the standard library.
+``make setup`` calls it when there is something to do. It needs nothing but the standard library,
+and is written so that an older Python gets as far as saying that it is too old.
 """
 
-from __future__ import annotations
-
+import fcntl
 import os
 import re
 import shutil
@@ -12,7 +12,10 @@ import subprocess
 import sys
 import sysconfig
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Optional, Union
 
 ROOT = Path(__file__).resolve().parents[1]
 VENV = ROOT / '.venv'
@@ -24,6 +27,7 @@ STAMP = VENV / 'installed'
 BEFORE_MMCV = ('setuptools', 'wheel', 'ninja', 'psutil', 'numpy', 'torch', 'torchvision')
 HEARTBEAT = 60  # seconds between two signs of life
 
+USABLE = 'import pip, sys; print(sys.version_info[:2] == (3, 11))'
 CUDA_OF_TORCH = 'import torch; print(torch.version.cuda if torch.cuda.is_available() else "")'
 OPERATORS = 'import mmcv._ext; print(mmcv._ext.get_compiling_cuda_version())'
 
@@ -36,7 +40,7 @@ def say(text: str) -> None:
     print(f'[setup {time.strftime("%H:%M:%S")}] {text}', flush=True)
 
 
-def read_pins(path: Path) -> dict[str, str]:
+def read_pins(path: Path) -> dict:
     """Maps the packages of a requirements file to their pins, such as ``torch==2.9.1``."""
     text = path.read_text(encoding='utf-8')
     lines = (line.partition('#')[0].strip() for line in text.splitlines())
@@ -58,18 +62,21 @@ def check_machine() -> None:
                          '(on Debian and Ubuntu: apt-get install g++; CXX names another)')
 
 
-def run(*command: str | Path) -> int:
+def run(*command: Union[str, Path]) -> int:
     """Runs a command, says each minute that it is still at it, and returns its exit status."""
     start = time.monotonic()
     with subprocess.Popen([str(part) for part in command], cwd=ROOT) as process:
-        while True:
-            try:
-                return process.wait(HEARTBEAT)
-            except subprocess.TimeoutExpired:
-                say(f'  still at it, {(time.monotonic() - start) / 60:.0f} min')
+        try:
+            while True:
+                try:
+                    return process.wait(HEARTBEAT)
+                except subprocess.TimeoutExpired:
+                    say(f'  still at it, {(time.monotonic() - start) / 60:.0f} min')
+        finally:
+            process.terminate()  # where this one was interrupted alone
 
 
-def answer(code: str) -> str | None:
+def answer(code: str) -> Optional[str]:
     """What a line of Python prints in the environment, or None if it fails."""
     try:
         result = subprocess.run([str(PYTHON), '-c', code], cwd=ROOT, capture_output=True, text=True)
@@ -78,7 +85,7 @@ def answer(code: str) -> str | None:
     return result.stdout.strip() if result.returncode == 0 else None
 
 
-def pip_install(*arguments: str | Path) -> None:
+def pip_install(*arguments: Union[str, Path]) -> None:
     # Twice quiet: no list of what comes along and no warnings, but errors.
     if run(PYTHON, '-m', 'pip', '--disable-pip-version-check', 'install', '-qq', *arguments):
         raise SetupError(f'pip install {" ".join(map(str, arguments))}\n'
@@ -86,15 +93,35 @@ def pip_install(*arguments: str | Path) -> None:
                          'same command again: what is already there is kept.')
 
 
+@contextmanager
+def one_at_a_time() -> Iterator:
+    """Waits for a set-up in another terminal: two pips in one .venv break each other's work."""
+    with open(__file__, 'rb+') as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            say('another set-up is at work here; waiting for it')
+            fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
 def make_venv() -> None:
     """Makes .venv, or takes the one that is there if its pip runs."""
-    if answer('import pip, sys; print(sys.version_info[:2] == (3, 11))') == 'True':
+    if answer(USABLE) == 'True':
         say('going on with the .venv that is there')
+        forget_half_installed()
         return
     say(f'making .venv with {sys.executable}')
     if run(sys.executable, '-m', 'venv', '--clear', VENV):
         raise SetupError('could not make .venv; what venv said is above '
                          '(on Debian and Ubuntu: apt-get install python3.11-venv)')
+
+
+def forget_half_installed() -> None:
+    """Has pip install anew where it was stopped: it cannot replace a package without RECORD."""
+    for folder in VENV.glob('lib/*/site-packages/*.dist-info'):
+        if not (folder / 'RECORD').is_file():
+            shutil.rmtree(folder)
 
 
 def cuda_for_operators() -> str:
@@ -117,7 +144,7 @@ def operators_work(cuda: str) -> bool:
     return compiled_for is not None and (not cuda or compiled_for != 'not available')
 
 
-def install(pins: dict[str, str]) -> None:
+def install(pins: dict) -> None:
     """Installs everything, in an order that builds mmcv with its operators."""
     say('1 of 4: torch and what builds mmcv: 2 to 5 minutes, 3 GB to download, 7 GB on disk')
     pip_install(*(pins[name] for name in BEFORE_MMCV))
@@ -169,7 +196,8 @@ def main() -> None:
 
 if __name__ == '__main__':
     try:
-        main()
+        with one_at_a_time():
+            main()
     except SetupError as error:
         print(f'setup: {error}', file=sys.stderr)
         sys.exit(2)

@@ -109,6 +109,18 @@ def test_failing_pip_leaves_no_stamp(setup_env, monkeypatch):
     assert not setup_env.STAMP.exists()
 
 
+def test_goes_on_where_it_was_stopped(setup_env, monkeypatch):
+    machine = Machine(setup_env, monkeypatch)
+    machine.answers[setup_env.USABLE] = 'True'
+    packages = setup_env.VENV / 'lib' / 'python3.11' / 'site-packages'
+    for name in ('whole-1.dist-info/RECORD', 'half-1.dist-info/METADATA'):
+        (packages / name).parent.mkdir(parents=True)
+        (packages / name).touch()
+    setup_env.main()
+    assert [path.name for path in packages.iterdir()] == ['whole-1.dist-info']
+    assert not any('-m venv' in line for line in machine.commands)
+
+
 def test_opencv_without_libgl(setup_env, monkeypatch):
     machine = Machine(setup_env, monkeypatch, **{'import cv2': [None, '']})
     setup_env.main()
