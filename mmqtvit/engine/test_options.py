@@ -42,6 +42,10 @@ def draw_predictions(cfg: Config, show_dir: Optional[str], show: bool, wait_time
     hook.update(draw=True)
     if cfg.default_scope == 'mmseg':
         hook.setdefault('interval', 1)  # its own default draws one image in 50
+        # It asks for the iteration of training, and mmengine would build the training data to
+        # answer.
+        for key in ('train_dataloader', 'train_cfg', 'optim_wrapper', 'param_scheduler'):
+            cfg[key] = None
         if folder:
             cfg.visualizer.save_dir = folder
     elif folder:

@@ -93,7 +93,10 @@ def test_stop_resume_and_test(tmp_path, toolbox):
         assert len(list(out.iterdir())) == 4
     else:
         assert len(pickle.loads(out.read_bytes())) == 4
-    assert engine.test(loaded(path, tmp_path), str(tmp_path / 'run/iter_4.pth'), tta=True)
+    without = {'train_dataloader.dataset.data_root': 'nowhere'}
+    for more in (dict(tta=True), dict(), dict(show_dir=str(pictures))):
+        assert engine.test(loaded(path, tmp_path, **without), str(tmp_path / 'run/iter_4.pth'),
+                           **more)
 
 
 def test_resume_from_a_file_that_the_runner_wrote_by_itself(tmp_path):
