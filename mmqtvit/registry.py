@@ -5,7 +5,11 @@ import inspect
 from mmengine.registry import MODELS as ROOT_MODELS
 from mmengine.registry import Registry
 
-MODELS = Registry('model', parent=ROOT_MODELS, scope='mmqtvit', locations=['mmqtvit.backbones'])
+MODELS = Registry(
+    'model',
+    parent=ROOT_MODELS,
+    scope='mmqtvit',
+    locations=['mmqtvit.backbones', 'mmqtvit.necks'])
 
 
 def register_model(cls: type) -> type:
