@@ -32,7 +32,7 @@ demo demo-det: $(DATA)/done
 	    --work-dir work_dirs/$(RUN)/test --show-dir work_dirs/$(RUN)/test/overlays
 	$(PY) tools/analysis/plot_log.py work_dirs/$(RUN) --out work_dirs/$(RUN)/curves.png
 	@echo
-	@echo 'Pictures    work_dirs/$(RUN)/test/overlays'
+	@echo 'Pictures    below work_dirs/$(RUN)/test/overlays'
 	@echo 'Curves      work_dirs/$(RUN)/curves.png'
 	@echo "Checkpoint  $$(cat work_dirs/$(RUN)/last_checkpoint)"
 

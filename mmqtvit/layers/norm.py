@@ -23,7 +23,11 @@ def build_norm(norm_cfg: dict, num_features: int) -> nn.Module:
         # Everything else is mmcv's. Imported here since mmcv.cnn loads the compiled operators,
         # which the backbones do without.
         from mmcv.cnn import build_norm_layer
-        return build_norm_layer(cfg, num_features)[1]
+        try:
+            return build_norm_layer(cfg, num_features)[1]
+        except KeyError as error:  # its own message does not always name the type
+            raise KeyError(f"norm_cfg type {cfg['type']!r} is none of {sorted(BATCH_NORMS)} and "
+                           f'not in the registry of norms: {error}') from error
     requires_grad = cfg.pop('requires_grad', True)
     norm = BATCH_NORMS[cfg.pop('type')](num_features, **cfg)
     return norm.requires_grad_(requires_grad)
