@@ -36,12 +36,12 @@ model = dict(
         channels=64, num_classes=10, sampler=dict(type='OHEMPixelSampler', min_kept=10000)),
     auxiliary_head=dict(channels=32, num_classes=10))
 
-max_iters = 500
+max_iters = 600
 optim_wrapper = dict(optimizer=dict(_delete_=True, type='AdamW', lr=2e-3, weight_decay=0.05))
 param_scheduler = [
     dict(type='LinearLR', start_factor=0.01, by_epoch=False, begin=0, end=50),
     dict(type='CosineAnnealingLR', by_epoch=False, begin=50, end=max_iters, eta_min=1e-5)
 ]
-train_cfg = dict(max_iters=max_iters, val_interval=100)
-default_hooks = dict(logger=dict(interval=20), checkpoint=dict(interval=250))
+train_cfg = dict(max_iters=max_iters, val_interval=120)
+default_hooks = dict(logger=dict(interval=20), checkpoint=dict(interval=300))
 randomness = dict(seed=0)
