@@ -7,7 +7,7 @@ from mmengine.registry import DefaultScope, init_default_scope
 from mmqtvit import QTViT
 from mmqtvit.errors import UserError
 from mmqtvit.weights import LAYOUTS
-from tests.backbones.test_reference import ARCHS
+from tests.archs import ARCHS
 
 
 @pytest.fixture
