@@ -16,12 +16,13 @@ def main() -> None:
     parser.add_argument('--size', type=int, default=128, help='side of the images in pixels')
     parser.add_argument('--seed', type=int, default=0, help='another one draws other scenes')
     args = parser.parse_args()
-    if args.train < 1 or args.val < 1 or args.size < 64:
-        raise UserError('--train and --val must be at least 1 and --size at least 64, got '
-                        f'{args.train}, {args.val} and {args.size}')
-    if args.out.is_file():
-        raise UserError(f'{args.out} is a file, not a folder')
-    write_dataset(args.out, args.train, args.val, args.size, args.seed)
+    for name, least in (('train', 1), ('val', 1), ('size', 64), ('seed', 0)):
+        if getattr(args, name) < least:
+            raise UserError(f'--{name} must be at least {least}, got {getattr(args, name)}')
+    try:
+        write_dataset(args.out, args.train, args.val, args.size, args.seed)
+    except OSError as error:
+        raise UserError(error) from error
 
 
 if __name__ == '__main__':

@@ -2,7 +2,7 @@
 
 import json
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, Optional
 
 import matplotlib
 
@@ -26,29 +26,23 @@ class Run(NamedTuple):
     metrics: dict
 
 
-def find_log(path: Path) -> Path:
-    """Find ``scalars.json`` of the latest run below a work dir, or return a file as it is.
+def find_logs(path: Path) -> list:
+    """Find the ``scalars.json`` of each start of a run in its work dir, or take a file as it is.
 
     Raises:
         FileNotFoundError: If there is none.
     """
     if path.is_file():
-        return path
+        return [path]
     # mmengine keeps one folder a start, named by time: the latest comes last.
     logs = sorted(path.glob('*/vis_data/scalars.json'))
     if not logs:
         raise FileNotFoundError(f'no vis_data/scalars.json below {path}; is it a work dir?')
-    return logs[-1]
+    return logs
 
 
-def read_run(path: Path) -> Run:
-    """Read a run from its work dir or from ``scalars.json`` itself.
-
-    Raises:
-        FileNotFoundError: If there is no log.
-        ValueError: If the file is no such log.
-    """
-    log = find_log(path)
+def _read_log(log: Path) -> tuple:
+    """Losses and metrics of one start, as :class:`Run` has them."""
     losses, metrics, iteration = [], {}, 0
     for number, line in enumerate(log.read_text().splitlines(), start=1):
         try:
@@ -63,15 +57,44 @@ def read_run(path: Path) -> Run:
         for name in METRICS:
             if name in record:
                 metrics.setdefault(name, []).append((iteration, record[name]))
-    name = path.name if path.is_dir() else path.parents[2].name
-    return Run(name, losses, metrics)
+    return losses, metrics
+
+
+def read_run(path: Path) -> Run:
+    """Read a run from its work dir, with all its starts, or from one ``scalars.json``.
+
+    A resumed run goes on from a checkpoint: what an earlier start did after that does not count. So
+    a run that began anew replaces the one before it.
+
+    Raises:
+        FileNotFoundError: If there is no log.
+        ValueError: If a file is no such log.
+    """
+    path = path.resolve()
+    run = Run(path.name if path.is_dir() else path.parents[2].name, [], {})
+    for log in find_logs(path):
+        losses, metrics = _read_log(log)
+        if not losses:  # stopped before its first line
+            continue
+        first = losses[0][0]
+        earlier = {name: [point for point in points if point[0] < first]
+                   for name, points in run.metrics.items()}
+        metrics = {name: earlier.get(name, []) + metrics.get(name, [])
+                   for name in {**earlier, **metrics}}
+        losses = [point for point in run.losses if point[0] < first] + losses
+        run = Run(run.name, losses, metrics)
+    return run
+
+
+def _best_known(run: Run) -> Optional[str]:
+    return next((name for name in METRICS if run.metrics.get(name)), None)
 
 
 def plot_runs(runs: list, out: Path) -> None:
-    """Draw the losses and the best-known metric that the runs share, and write the picture.
+    """Draw the losses and each run's best-known metric, and write the picture.
 
     Args:
-        runs (list[Run]): One curve each.
+        runs (list[Run]): One curve each; those of one metric share a panel.
         out (Path): Picture file; its folder is made.
 
     Raises:
@@ -79,20 +102,23 @@ def plot_runs(runs: list, out: Path) -> None:
     """
     if not any(run.losses for run in runs):
         raise ValueError('the logs hold no training losses')
-    metric = next((name for name in METRICS if any(name in run.metrics for run in runs)), None)
+    metrics = list(dict.fromkeys(filter(None, map(_best_known, runs))))
     figure, axes = plt.subplots(
-        1, 2 if metric else 1, figsize=(9 if metric else 5, 3.6), squeeze=False,
+        1, 1 + len(metrics), figsize=(5 + 4 * len(metrics), 3.6), squeeze=False,
         constrained_layout=True)
-    for run in runs:
-        axes[0, 0].plot(*zip(*run.losses), label=run.name)
-        if metric in run.metrics:
-            axes[0, 1].plot(*zip(*run.metrics[metric]), marker='o', label=run.name)
+    for number, run in enumerate(runs):
+        colour = f'C{number}'
+        axes[0, 0].plot(*zip(*run.losses), label=run.name, color=colour)
+        if metric := _best_known(run):
+            axes[0, 1 + metrics.index(metric)].plot(
+                *zip(*run.metrics[metric]), marker='o', color=colour)
     axes[0, 0].set(xlabel='iteration', ylabel='training loss', yscale='log')
-    if metric:
+    for axis, metric in zip(axes[0, 1:], metrics):
         unit = ' (%)' if metric in ('mIoU', 'accuracy/top1') else ''
-        axes[0, 1].set(xlabel='iteration', ylabel=f'{metric.rpartition("/")[-1]}{unit}')
-        axes[0, 1].set_ylim(bottom=0)
+        axis.set(xlabel='iteration', ylabel=f'{metric.rpartition("/")[-1]}{unit}',
+                 ylim=(0, 1.1 * axis.dataLim.ymax or 1))
     for axis in axes[0]:
+        axis.set_xlim(left=0)
         axis.grid(alpha=0.3)
     if len(runs) > 1:
         axes[0, 0].legend()

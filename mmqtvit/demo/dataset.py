@@ -42,12 +42,24 @@ def annotation(mask: np.ndarray, category_id: int, image_id: int, annotation_id:
         segmentation=[polygon(mask)])
 
 
+def _write_image(path: Path, image: np.ndarray) -> None:
+    if not cv2.imwrite(str(path), image):
+        raise OSError(f'could not write {path}')
+
+
+def _clear(folder: Path, split: str) -> None:
+    """Make a folder, without the scenes of an earlier call: mmseg reads all that lie in it."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for old in folder.glob(f'{split}_[0-9]*.*'):
+        old.unlink()
+
+
 def _write_split(root: Path, split: str, count: int, size: int, seed: int) -> None:
     images = root / 'ade20k' / 'images' / split
     labels = root / 'ade20k' / 'annotations' / split
     coco_images = root / 'coco' / SPLITS[split]
     for folder in (images, labels, coco_images, root / 'coco' / 'annotations'):
-        folder.mkdir(parents=True, exist_ok=True)
+        _clear(folder, split)
     coco = dict(
         info=dict(description=f'scenes drawn by mmqtvit, seed {seed}'),
         images=[],
@@ -58,9 +70,9 @@ def _write_split(root: Path, split: str, count: int, size: int, seed: int) -> No
     for index in tqdm(range(count), desc=split, unit='scene'):
         scene = draw_scene(np.random.default_rng([seed, stream, index]), size)
         stem = f'{split}_{index:05d}'
-        cv2.imwrite(str(images / f'{stem}.jpg'), scene.image)
-        cv2.imwrite(str(labels / f'{stem}.png'), scene.labels)
-        cv2.imwrite(str(coco_images / f'{stem}.jpg'), scene.image)
+        _write_image(images / f'{stem}.jpg', scene.image)
+        _write_image(labels / f'{stem}.png', scene.labels)
+        _write_image(coco_images / f'{stem}.jpg', scene.image)
         coco['images'].append(
             dict(id=index, file_name=f'{stem}.jpg', height=size, width=size))
         for name, mask in scene.instances:
@@ -75,7 +87,7 @@ def write_dataset(root: Path,
                   val: int = 80,
                   size: int = 128,
                   seed: int = 0) -> None:
-    """Draw a data set; the same arguments give the same files.
+    """Draw a data set; the same arguments give the same files, in the place of earlier ones.
 
     Args:
         root (Path): Gets ``ade20k/`` and ``coco/``, of the same scenes. COCO's categories are the

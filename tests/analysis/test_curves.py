@@ -1,4 +1,5 @@
 import json
+from pathlib import Path
 
 import cv2
 import pytest
@@ -19,12 +20,32 @@ DETECTION = [dict(loss=2., iter=50, epoch=1, step=50),
              {'coco/bbox_mAP': 0.1, 'coco/bbox_mAP_50': 0.2, 'step': 1}]
 
 
-def test_reads_the_latest_start_of_a_work_dir(tmp_path):
-    write_log(tmp_path / 'run', '20260101_000000', DETECTION)
-    log = write_log(tmp_path / 'run', '20260102_000000', SEGMENTATION)
+def test_reads_a_work_dir_and_a_file(tmp_path, monkeypatch):
+    log = write_log(tmp_path / 'run', '20260101_000000', SEGMENTATION)
     run = read_run(tmp_path / 'run')
     assert run == ('run', [(20, 2.), (40, 1.), (60, .5)], {'mIoU': [(40, 30.), (60, 60.)]})
     assert read_run(log) == run
+    monkeypatch.chdir(log.parent)
+    assert read_run(Path('scalars.json')) == run
+
+
+def test_a_run_that_began_anew_replaces_the_earlier_one(tmp_path):
+    write_log(tmp_path / 'run', '20260101_000000', DETECTION)
+    write_log(tmp_path / 'run', '20260102_000000', SEGMENTATION)
+    write_log(tmp_path / 'run', '20260103_000000', [])  # stopped before its first line
+    run = read_run(tmp_path / 'run')
+    assert run.losses == [(20, 2.), (40, 1.), (60, .5)]
+    assert run.metrics['mIoU'] == [(40, 30.), (60, 60.)]
+    assert not run.metrics['coco/bbox_mAP']
+
+
+def test_a_resumed_run_goes_on_where_its_checkpoint_was(tmp_path):
+    write_log(tmp_path / 'run', '20260101_000000', SEGMENTATION)
+    write_log(tmp_path / 'run', '20260102_000000',  # from a checkpoint of iteration 40
+              [dict(loss=.6, iter=60, step=60), dict(mIoU=50., step=60)])
+    run = read_run(tmp_path / 'run')
+    assert run.losses == [(20, 2.), (40, 1.), (60, .6)]
+    assert run.metrics == {'mIoU': [(40, 30.), (60, 50.)]}
 
 
 def test_metrics_of_epochs_lie_at_the_iteration_before(tmp_path):
@@ -32,14 +53,19 @@ def test_metrics_of_epochs_lie_at_the_iteration_before(tmp_path):
     assert read_run(tmp_path).metrics['coco/bbox_mAP_50'] == [(50, 0.2)]
 
 
-@pytest.mark.parametrize('logs', [[SEGMENTATION], [SEGMENTATION, DETECTION], [SEGMENTATION[:1]]])
-def test_draws(tmp_path, logs):
+@pytest.mark.parametrize(('logs', 'panels'), [
+    ([SEGMENTATION[:1]], 1),  # before the first evaluation
+    ([SEGMENTATION], 2),
+    ([SEGMENTATION, SEGMENTATION[:3]], 2),
+    ([SEGMENTATION, DETECTION], 3)])
+def test_draws(tmp_path, logs, panels):
     for number, records in enumerate(logs):
         write_log(tmp_path / str(number), '20260101_000000', records)
     out = tmp_path / 'new' / 'curves.png'
     plot_runs([read_run(tmp_path / str(number)) for number in range(len(logs))], out)
     picture = cv2.imread(str(out))
     assert picture.shape[0] > 300 and picture.std() > 5
+    assert picture.shape[1] == pytest.approx(120 * (1 + 4 * panels), abs=2)
 
 
 def test_what_is_no_log(tmp_path):

@@ -32,6 +32,23 @@ def test_other_seed_other_scenes_and_held_out_ones_are_new(root, tmp_path):
     assert len(images) == len(set(images)) == 42
 
 
+def test_takes_the_place_of_earlier_scenes_and_leaves_other_files(tmp_path):
+    write_dataset(tmp_path, train=5, val=3, seed=1)
+    own = tmp_path / 'ade20k/images/training/my_own.jpg'
+    own.touch()
+    write_dataset(tmp_path, train=2, val=1, seed=1)
+    own.unlink()  # fails if it is gone
+    write_dataset(tmp_path / 'fresh', train=2, val=1, seed=1)
+    assert files(tmp_path / 'fresh') == {
+        path: data for path, data in files(tmp_path).items() if path.parts[0] != 'fresh'}
+
+
+def test_images_that_cannot_be_written(tmp_path, monkeypatch):
+    monkeypatch.setattr(cv2, 'imwrite', lambda path, image: False)
+    with pytest.raises(OSError, match='could not write .*training_00000'):
+        write_dataset(tmp_path, train=1, val=1)
+
+
 def test_layouts(root):
     for split, count in (('training', 24), ('validation', 6)):
         images = sorted(p.stem for p in (root / 'ade20k/images' / split).glob('*.jpg'))
