@@ -43,20 +43,22 @@ def find_logs(path: Path) -> list:
 
 def _read_log(log: Path) -> tuple:
     """Losses and metrics of one start, as :class:`Run` has them."""
-    losses, metrics, iteration = [], {}, 0
+    losses, metrics, iteration, by_epoch = [], {}, 0, False
     for number, line in enumerate(log.read_text().splitlines(), start=1):
         try:
             record = json.loads(line)
         except json.JSONDecodeError as error:
             raise ValueError(f'line {number} of {log} is no JSON: {line[:60]!r}') from error
         if 'loss' in record:
-            # An evaluation's own "step" is an epoch in epoch-based runs, so it is placed at the
-            # last iteration before it.
             iteration = record.get('iter', record['step'])
+            by_epoch = 'epoch' in record
             losses.append((iteration, record['loss']))
         for name in METRICS:
             if name in record:
-                metrics.setdefault(name, []).append((iteration, record[name]))
+                # The "step" of an evaluation is an epoch in epoch-based runs, so it is placed at
+                # the last iteration before it.
+                place = iteration if by_epoch else record['step']
+                metrics.setdefault(name, []).append((place, record[name]))
     return losses, metrics
 
 

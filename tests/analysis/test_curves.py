@@ -48,6 +48,11 @@ def test_a_resumed_run_goes_on_where_its_checkpoint_was(tmp_path):
     assert run.metrics == {'mIoU': [(40, 30.), (60, 50.)]}
 
 
+def test_metrics_lie_at_their_iteration_between_two_lines_of_losses(tmp_path):
+    write_log(tmp_path, '20260101_000000', [SEGMENTATION[0], dict(mIoU=10., step=30)])
+    assert read_run(tmp_path).metrics['mIoU'] == [(30, 10.)]
+
+
 def test_metrics_of_epochs_lie_at_the_iteration_before(tmp_path):
     write_log(tmp_path, '20260101_000000', DETECTION)
     assert read_run(tmp_path).metrics['coco/bbox_mAP_50'] == [(50, 0.2)]
