@@ -13,8 +13,10 @@ from .layouts import LAYOUTS
 
 #: What files may put before their keys, the whole model wrapped or only its backbone kept.
 PREFIXES = ('', 'backbone.', 'module.', 'module.backbone.', 'model.')
-#: Containers that hold a state dict; an averaged (EMA) one is what training aims at.
-CONTAINERS = ('state_dict_ema', 'ema_state_dict', 'state_dict', 'model')
+#: Containers that hold a state dict; an averaged (EMA) one is what training aims at. mmengine's
+#: ``ema_state_dict`` is not among them: its checkpoints have the average under ``state_dict`` and
+#: keep the raw weights in that other place.
+CONTAINERS = ('state_dict_ema', 'state_dict', 'model')
 EMBEDDING = 'position_embedding.weight'
 
 

@@ -81,3 +81,20 @@ def test_from_a_detectors_config(tmp_path, source):
 def test_missing_file(tmp_path):
     with pytest.raises(UserError, match='a.pth is not there'):
         pretrained(tmp_path / 'a.pth').init_weights()
+
+
+def test_averaged_weights_of_mmengines_own_checkpoint(tmp_path):
+    """mmengine saves the average under ``state_dict`` and the raw weights in the other place."""
+    from mmengine.hooks import EMAHook
+    from mmengine.model import ExponentialMovingAverage
+    raw = QTViT(ARCHS['b'])
+    hook = EMAHook()
+    hook.ema_model = ExponentialMovingAverage(raw)
+    average = hook.ema_model.module
+    torch.nn.init.ones_(average.stem[0].conv.weight)
+    checkpoint = dict(state_dict=raw.state_dict(), ema_state_dict=hook.ema_model.state_dict())
+    hook._swap_ema_state_dict(checkpoint)  # the last step of saving
+    torch.save(checkpoint, tmp_path / 'a.pth')
+    model = pretrained(tmp_path / 'a.pth')
+    model.init_weights()
+    assert (model.stem[0].conv.weight == 1).all()
