@@ -1,0 +1,3 @@
+_base_ = './efficientvit_b1_imagenet.py'
+
+test_evaluator = dict(_delete_=True, type='ReaLAccuracy', ann_file='data/imagenet/real.json')

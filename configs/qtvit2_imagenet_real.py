@@ -1,0 +1,3 @@
+_base_ = './qtvit2_imagenet.py'
+
+test_evaluator = dict(_delete_=True, type='ReaLAccuracy', ann_file='data/imagenet/real.json')

@@ -1,0 +1,23 @@
+_base_ = './qtvit4_imagenet.py'
+
+train_pipeline = [
+    dict(type='LoadImageFromFile'),
+    dict(type='RandomResizedCrop', scale=224, backend='pillow', interpolation='bicubic'),
+    dict(type='RandomFlip', prob=0.5, direction='horizontal'),
+    dict(
+        type='RandAugment', policies='timm_increasing', num_policies=2, total_level=10,
+        magnitude_level=6, magnitude_std=0.5,
+        hparams=dict(pad_val=[104, 116, 124], interpolation='bicubic')),
+    dict(
+        type='RandomErasing', erase_prob=0.2, mode='rand', min_area_ratio=0.02,
+        max_area_ratio=1 / 3, fill_color=[103.53, 116.28, 123.675],
+        fill_std=[57.375, 57.12, 58.395]),
+    dict(type='PackInputs')
+]
+train_dataloader = dict(dataset=dict(pipeline=train_pipeline))
+
+model = dict(
+    backbone=dict(arch='qtvit6', num_undropped=3),
+    neck=dict(in_channels=1024, hidden_channels=6144, out_channels=6400),
+    head=dict(in_channels=6400),
+    train_cfg=dict(augments=[dict(type='Mixup', alpha=0.6), dict(type='CutMix', alpha=0.6)]))

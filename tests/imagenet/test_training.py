@@ -1,0 +1,124 @@
+"""The shipped recipe from end to end: all its parts, on a model and images that are small."""
+
+import json
+
+import pytest
+import torch
+
+pytest.importorskip('mmpretrain')
+from mmqtvit import engine  # noqa: E402
+from mmqtvit.engine import UserError, load_config, train  # noqa: E402
+from mmqtvit.weights import LAYOUTS, read_checkpoint  # noqa: E402
+from tests.imagenet.toy import NUM_CLASSES, ROOT, small, write_imagenet, write_images  # noqa: E402
+
+
+def config(name, folder):
+    cfg = load_config(str(ROOT / f'configs/{name}.py'), work_dir=str(folder / 'run'))
+    return small(cfg, str(folder / 'imagenet'))
+
+
+@pytest.fixture(scope='module')
+def trained(tmp_path_factory):
+    """A folder with data and a run of one of the two epochs, then resumed."""
+    folder = tmp_path_factory.mktemp('imagenet')
+    write_imagenet(folder / 'imagenet')
+    cfg = config('qtvit4_imagenet', folder)  # the one with random erasing
+    cfg.model.neck.series = 'b'
+    cfg.train_cfg.max_epochs = 1
+    train(cfg)
+    cfg = config('qtvit1_imagenet', folder)
+    train(cfg, resume='auto')
+    return folder
+
+
+def test_statistics_of_the_saved_average_are_its_own(trained):
+    from mmengine.registry import init_default_scope
+    from mmpretrain.registry import MODELS
+    checkpoint = read_checkpoint(str(trained / 'run/epoch_2.pth'))
+    raw, average = checkpoint['ema_state_dict'], checkpoint['state_dict']
+    name = 'backbone.stem.0.conv.weight'
+    assert not torch.equal(raw[f'module.{name}'], average[name])
+    cfg = config('qtvit1_imagenet', trained)
+    init_default_scope('mmpretrain')
+    model = MODELS.build(dict(**cfg.model, data_preprocessor=cfg.data_preprocessor))
+    model.load_state_dict(average)
+    norm = model.backbone.stem[0].norm
+    images = []
+    norm.register_forward_hook(lambda module, args, out: images.append(args[0]))
+    from mmpretrain.datasets import build_dataset
+    dataset = build_dataset(cfg.train_dataloader.dataset)
+    model.eval()
+    for i in range(24):
+        data = model.data_preprocessor(
+            dict(inputs=[dataset[i]['inputs']], data_samples=[dataset[i]['data_samples']]))
+        model(data['inputs'])
+    # Two batches of other crops of these images: near, where the raw momentum average, after ten
+    # steps of 0.1 from a mean of 0, is a third off.
+    mean = torch.cat(images).mean((0, 2, 3))
+    assert (norm.running_mean - mean).norm() < 0.25 * mean.norm()
+    assert (raw['module.backbone.stem.0.norm.running_mean'] - norm.running_mean).norm() > 0
+
+
+def test_evaluates_what_training_reported(trained):
+    record = sorted(trained.glob('run/*/vis_data/*.json'))
+    reported = [json.loads(line) for path in record for line in path.read_text().splitlines()]
+    last = [entry['accuracy/top1'] for entry in reported if 'accuracy/top1' in entry][-1]
+    metrics = engine.test(config('qtvit1_imagenet', trained), str(trained / 'run/epoch_2.pth'))
+    assert metrics['accuracy/top1'] == pytest.approx(last)
+
+
+@pytest.mark.parametrize('layout', LAYOUTS)
+def test_any_layout_is_evaluated_as_it_is(trained, tmp_path, layout):
+    checkpoint = read_checkpoint(str(trained / 'run/epoch_2.pth'))
+    state_dict = {LAYOUTS[layout](key, 'b'): value
+                  for key, value in checkpoint['state_dict'].items()}
+    path = tmp_path / 'classifier.pt'
+    torch.save(dict(state_dict=state_dict), path)
+    own, found = (engine.test(config('qtvit1_imagenet', trained), str(source))
+                  for source in (trained / 'run/epoch_2.pth', path))
+    assert own == found
+
+
+def test_a_backbone_alone_is_no_classifier(trained, tmp_path):
+    checkpoint = read_checkpoint(str(trained / 'run/epoch_2.pth'))
+    path = tmp_path / 'backbone.pt'
+    torch.save({LAYOUTS['published'](key, 'b'): value
+                for key, value in checkpoint['state_dict'].items() if 'backbone' in key}, path)
+    with pytest.raises(UserError, match=r'Not in the file.*head\.fc\.weight'):
+        engine.test(config('qtvit1_imagenet', trained), str(path))
+
+
+def test_imagenet_v2(trained):
+    write_images(trained / 'v2', [f'{label}/0.jpeg' for label in range(NUM_CLASSES)])
+    cfg = config('qtvit1_imagenetv2', trained)
+    cfg.test_dataloader.dataset.data_root = str(trained / 'v2')
+    metrics = engine.test(cfg, str(trained / 'run/epoch_2.pth'))
+    assert set(metrics) == {'accuracy/top1', 'accuracy/top5'}
+
+
+def test_imagenet_real(trained):
+    path = trained / 'imagenet/real.json'
+    # The first image has no label, all others any that can be predicted.
+    path.write_text(json.dumps([[], *([list(range(NUM_CLASSES))] * (NUM_CLASSES - 1))]))
+    cfg = config('qtvit1_imagenet_real', trained)
+    cfg.test_evaluator.ann_file = str(path)
+    assert engine.test(cfg, str(trained / 'run/epoch_2.pth')) == {'real/top1': 100.}
+
+
+def test_missing_files_are_named(trained, tmp_path):
+    cfg = config('qtvit1_imagenet_real', trained)
+    with pytest.raises(UserError, match=r'data/imagenet/real\.json'):
+        engine.test(cfg, str(trained / 'run/epoch_2.pth'))
+    cfg = config('qtvit1_imagenet', tmp_path)
+    with pytest.raises(UserError, match=r'imagenet/train'):
+        train(cfg)
+    (tmp_path / 'imagenet/train/n00').mkdir(parents=True)
+    with pytest.raises(UserError, match=r'imagenet/val'):
+        train(cfg)
+
+
+def test_averages_without_buffers_are_refused(trained):
+    cfg = config('qtvit1_imagenet', trained)
+    cfg.custom_hooks[0].update_buffers = False
+    with pytest.raises(ValueError, match='update_buffers=True'):
+        train(cfg)
