@@ -14,7 +14,7 @@ train_pipeline = [
     dict(type='RandomFlip', prob=0.5, direction='horizontal'),
     dict(
         type='RandAugment', policies='timm_increasing', num_policies=1, total_level=10,
-        magnitude_level=3, magnitude_std=0.5,
+        magnitude_level=3, magnitude_std=1.,
         hparams=dict(pad_val=[104, 116, 124], interpolation='bicubic')),
     dict(type='PackInputs')
 ]
@@ -39,9 +39,10 @@ model = dict(
     head=dict(
         type='LinearClsHead', num_classes=1000, in_channels=1600,
         init_cfg=dict(type='TruncNormal', layer='Linear', std=0.02),
+        # Binary cross-entropy. mmpretrain sums it over the classes, the published one is the mean.
         loss=dict(
-            type='LabelSmoothLoss', label_smooth_val=0.1, num_classes=1000, mode='original',
-            use_sigmoid=True)),
+            type='LabelSmoothLoss', label_smooth_val=0.1, num_classes=1000, use_sigmoid=True,
+            loss_weight=1 / 1000)),
     train_cfg=dict(augments=[dict(type='Mixup', alpha=0.1), dict(type='CutMix', alpha=0.1)]))
 
 optim_wrapper = dict(

@@ -6,7 +6,7 @@ train_pipeline = [
     dict(type='RandomFlip', prob=0.5, direction='horizontal'),
     dict(
         type='RandAugment', policies='timm_increasing', num_policies=2, total_level=10,
-        magnitude_level=6, magnitude_std=0.5,
+        magnitude_level=6, magnitude_std=1.,
         hparams=dict(pad_val=[104, 116, 124], interpolation='bicubic')),
     dict(
         type='RandomErasing', erase_prob=0.2, mode='rand', min_area_ratio=0.02,

@@ -14,10 +14,14 @@ from mmqtvit.weights.convert import ARCHS, convert_checkpoint, save_with_hash
 from mmqtvit.weights.load import group
 
 
+BLOCK = re.compile(r'(.*?stages\.\d+(?:\.op_list|\.blocks)?)\.\d+'
+                   r'(\.(?:attention|local|context_module|local_module))?')
+
+
 def part_of(name: str) -> str:
-    """``backbone.stages.2`` of ``backbone.stages.2.1.….weight``: down to the first number."""
-    found = re.match(r'.*?\.\d+(?=\.)|[^.]+', name)
-    return found[0]
+    """The part of the model that an entry is of, such as ``backbone.stages.2.*.attention``."""
+    block = BLOCK.match(name)
+    return f'{block[1]}.*{block[2] or ""}' if block else re.match(r'(backbone\.)?[^.]+', name)[0]
 
 
 def main() -> None:
@@ -30,15 +34,18 @@ def main() -> None:
     parser.add_argument(
         '--backbone-only', action='store_true', help='leave out the classifier')
     args = parser.parse_args()
-    state_dict, report, arch = convert_checkpoint(
+    conversion = convert_checkpoint(
         read_checkpoint(args.source), args.to, args.arch, args.backbone_only)
-    table = Table('part', 'entries', title=f'{arch}: {report.layout} → {args.to}')
-    for part, count in Counter(part_of(name) for name in state_dict).items():
-        table.add_row(part, str(count))
+    layout, unexpected = conversion.report.layout, conversion.report.unexpected
+    table = Table(f'from ({layout})', f'to ({args.to})', 'entries', title=conversion.arch)
+    parts = Counter((part_of(source), part_of(name))
+                    for name, source in conversion.sources.items())
+    for (source, name), count in parts.items():
+        table.add_row(source, name, str(count))
     Console().print(table)
-    print(f'written to {save_with_hash(state_dict, args.out)}')
-    if report.unexpected:
-        raise UserError(f'left over, not converted: {group(report.unexpected)}')
+    print(f'written to {save_with_hash(conversion.state_dict, args.out)}')
+    if unexpected:
+        raise UserError(f'left over, not converted: {group(unexpected)}')
 
 
 if __name__ == '__main__':

@@ -19,6 +19,14 @@ Published at http://sceneparsing.csail.mit.edu (ADEChallengeData2016.zip).""",
   train2017/*.jpg  val2017/*.jpg
   annotations/instances_train2017.json  annotations/instances_val2017.json
 Published at https://cocodataset.org (2017 train and val images, train/val annotations).""",
+    'ImageNet': """{root}/
+  train/n01440764/*.JPEG …  val/n01440764/*.JPEG …
+or the images of each in one folder, and meta/train.txt, meta/val.txt
+Published at https://www.image-net.org (ILSVRC2012).
+real.json is published at https://github.com/google-research/reassessed-imagenet.""",
+    'ImageNetV2': """{root}/
+  0/*.jpeg … 999/*.jpeg
+Published at https://huggingface.co/datasets/vaishaal/ImageNetV2 (matched frequency).""",
 }
 MAX_SHOWN = 8
 
@@ -78,6 +86,8 @@ def dataset_paths(dataset: dict) -> list:
         return []
     root = dataset.get('data_root') or ''
     prefix = dataset.get('data_prefix') or {}
+    if not prefix and _type_name(dataset) == 'ImageNet':
+        prefix = dataset.get('split') or {}
     names = list(prefix.values()) if isinstance(prefix, dict) else [prefix]
     names.append(dataset.get('ann_file'))
     names = [name for name in names if isinstance(name, str) and name] or ['']

@@ -14,7 +14,7 @@ from mmengine.runner import Runner
 from ..errors import UserError
 from ..weights.read import read_checkpoint, refusal
 from ..weights.safe_load import CAN_RESTRICT, allow_openmmlab_checkpoints
-from .checkpoint import check_match, check_resumable, latest_checkpoint
+from .checkpoint import LoadTranslated, check_match, check_resumable, latest_checkpoint, translate
 from .config import enable_amp, enable_auto_scale_lr
 from .datasets import check_datasets
 from .device import adapt_to_device, join_processes
@@ -122,7 +122,7 @@ def _prepared(cfg: Config, notes: list) -> Iterator[Runner]:
     if checkpoint and cfg.resume:
         check_resumable(checkpoint, source)
     join_processes(cfg)
-    with allow_openmmlab_checkpoints(), _explained(cfg):
+    with allow_openmmlab_checkpoints(), explained(cfg):
         runner = RUNNERS.build(cfg) if 'runner_type' in cfg else Runner.from_cfg(cfg)
         for note in notes:
             runner.logger.info(note)
@@ -130,7 +130,11 @@ def _prepared(cfg: Config, notes: list) -> Iterator[Runner]:
             if not CAN_RESTRICT:
                 runner.logger.warning('Before torch 2.6 a checkpoint can run code when it is '
                                       f'loaded: {source} should be from a source you trust')
-            check_match(runner.model, checkpoint, source)
+            translated = translate(runner.model, checkpoint, source)
+            if translated is None:
+                check_match(runner.model, checkpoint, source)
+            else:
+                runner.register_hook(LoadTranslated(translated))
             del checkpoint
         yield runner
 
@@ -147,7 +151,7 @@ def _complete_loaders(cfg: Config) -> None:
 
 
 @contextmanager
-def _explained(cfg: Config) -> Iterator[None]:
+def explained(cfg: Config) -> Iterator[None]:
     """Turn what goes wrong when the parts of a config are built into a UserError.
 
     Only what a constructor raises on purpose, or a call with wrong arguments; the rest are bugs.

@@ -7,6 +7,8 @@ from mmpretrain.engine.hooks.precise_bn_hook import update_bn_stats
 from mmpretrain.registry import HOOKS
 from torch.nn.modules.batchnorm import _BatchNorm
 
+from ..errors import UserError
+
 
 @HOOKS.register_module()
 class AveragedPreciseBNHook(PreciseBNHook):
@@ -27,12 +29,12 @@ class AveragedPreciseBNHook(PreciseBNHook):
         """Look for the EMA hook.
 
         Raises:
-            ValueError: If it does not average the buffers.
+            UserError: If it does not average the buffers.
         """
         self._averages = [hook.ema_model for hook in runner.hooks if isinstance(hook, EMAHook)]
         if not all(average.update_buffers for average in self._averages):
-            raise ValueError('AveragedPreciseBNHook needs update_buffers=True in the EMA hook, '
-                             'which otherwise evaluates with other statistics')
+            raise UserError('AveragedPreciseBNHook needs update_buffers=True in the EMA hook, '
+                            'which otherwise evaluates with other statistics')
 
     def _perform_precise_bn(self, runner: Runner) -> None:
         for model in [average.module for average in self._averages] or [runner.model]:

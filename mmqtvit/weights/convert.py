@@ -1,6 +1,7 @@
 """Writes a checkpoint of one layout in another."""
 
 import hashlib
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Optional
 
@@ -15,6 +16,23 @@ from .layouts import LAYOUTS
 from .load import Report, convert, own_names, unwrap
 
 ARCHS = (*QTVIT_NAMES, *EfficientViT.ARCHS)
+
+
+@dataclass
+class Conversion:
+    """A checkpoint in another layout.
+
+    Args:
+        state_dict (dict[str, Tensor]): The entries under their new names.
+        sources (dict[str, str]): The file's key for each new name.
+        report (Report): What became of the file's entries; those that the model does not have are
+            in ``report.unexpected``, not converted.
+        arch (str): One of ``ARCHS``.
+    """
+    state_dict: dict
+    sources: dict
+    report: Report
+    arch: str
 
 
 class Classifier(nn.Module):
@@ -64,7 +82,7 @@ def _num_classes(state_dict: dict) -> int:
 def convert_checkpoint(checkpoint: dict,
                        layout: str = 'mmqtvit',
                        arch: Optional[str] = None,
-                       backbone_only: bool = False) -> tuple[dict, Report, str]:
+                       backbone_only: bool = False) -> Conversion:
     """Rename a checkpoint's entries to those of another layout.
 
     Args:
@@ -75,8 +93,7 @@ def convert_checkpoint(checkpoint: dict,
             the prefix ``backbone.``. Defaults to False.
 
     Returns:
-        tuple[dict, Report, str]: The entries, what became of the file's, and the arch. Entries of
-        the file that the model does not have are in ``report.unexpected``, not converted.
+        Conversion: The entries, where they come from, and what is left over.
 
     Raises:
         UserError: If the checkpoint is of none of the architectures, or not of ``arch``.
@@ -92,15 +109,15 @@ def convert_checkpoint(checkpoint: dict,
     found = min(fits, key=lambda name: len(fits[name][1].unexpected))
     converted, report, model = fits[found]
     names, series = own_names(model)
-    renamed = {}
+    renamed, sources = {}, {}
     for name, key in names.items():
         if backbone_only and not name.startswith('backbone.'):
             continue
         new = LAYOUTS[layout](name, series)
         if layout == 'mmqtvit' and (backbone_only or model is getattr(model, 'backbone', model)):
             new = name[len('backbone.'):]
-        renamed[new] = converted[key]
-    return renamed, report, found
+        renamed[new], sources[new] = converted[key], report.loaded[key]
+    return Conversion(renamed, sources, report, found)
 
 
 def save_with_hash(state_dict: dict, out: Path) -> Path:

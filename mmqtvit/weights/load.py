@@ -26,14 +26,14 @@ class Report:
 
     Args:
         layout (str): Layout that the keys were recognised as.
-        loaded (list[str]): Our names of the entries that were taken.
+        loaded (dict[str, str]): The file's key for each of our names that was taken.
         resized (list[str]): Of these, the positional embeddings that were resized.
         missing (list[str]): Our names of entries that the file does not have.
         unexpected (list[str]): Keys of the file that the model does not have.
         misshaped (list[str]): Our names of entries whose shape differs, not taken.
     """
     layout: str
-    loaded: list = field(default_factory=list)
+    loaded: dict = field(default_factory=dict)
     resized: list = field(default_factory=list)
     missing: list = field(default_factory=list)
     unexpected: list = field(default_factory=list)
@@ -149,7 +149,7 @@ def convert(checkpoint: dict, model: nn.Module) -> tuple[dict, Report]:
             value = resize_embedding(value, expected.shape)
             report.resized.append(key)
         converted[key] = value
-        report.loaded.append(key)
+        report.loaded[key] = found[key]
     report.unexpected = sorted(set(state_dict) - set(found.values()))
     if not any(key.endswith('weight') for key in converted):
         raise UserError(

@@ -4,8 +4,12 @@ import math
 
 import pytest
 
-from tests.configs.test_configs import ALL_NAMES, build, load
-from tests.configs.test_configs import no_scope_left_over  # noqa: F401
+from tests.configs.test_configs import (
+    ALL_NAMES,
+    build,
+    load,
+    no_scope_left_over,  # noqa: F401
+)
 
 BASELINES = ['efficientvit_b1', 'efficientvit_b2', 'efficientvit_b3']
 # Published: parameters in millions, learning rate per 128 images, alpha of mixup and cutmix,
@@ -27,7 +31,7 @@ def step(pipeline, name):
 
 def test_all_are_there():
     assert {name for name in ALL_NAMES if '_imagenet' in name} == {
-        arch + suffix for arch in ARCHS for suffix in ('_imagenet', '_imagenetv2', '_imagenet_real')}
+        f'{arch}_{test}' for arch in ARCHS for test in ('imagenet', 'imagenetv2', 'imagenet_real')}
 
 
 @pytest.mark.parametrize('arch', RECIPES)

@@ -4,50 +4,65 @@ import pytest
 import torch
 
 from mmqtvit import EfficientViT, QTViT
+from mmqtvit.backbones.arch import QTVIT_NAMES
 from mmqtvit.errors import UserError
 from mmqtvit.weights.convert import Classifier, convert_checkpoint, save_with_hash
+from mmqtvit.weights.load import unwrap
+from tests.weights.published import published_shapes, published_state_dict
 
 # Published classifiers, in millions.
 PARAMETERS = {'qtvit1': 9.353, 'qtvit2': 24.858, 'qtvit3': 49.701, 'qtvit4': 52.956,
               'qtvit5': 64.109, 'qtvit6': 246.841}
 
 
-@pytest.mark.parametrize('arch', PARAMETERS)
-def test_published_sizes_and_names(arch):
-    """A whole published file, made from the specification, is taken without a remainder."""
+@pytest.mark.parametrize('arch', [*QTVIT_NAMES, *QTVIT_NAMES.values()])
+def test_published_names_and_shapes(arch):
+    """A whole published file, made from its description, is taken without a remainder."""
+    published = published_state_dict(QTVIT_NAMES.get(arch, arch), arch in QTVIT_NAMES)
+    conversion = convert_checkpoint({'state_dict': published})
+    report = conversion.report
+    assert (conversion.arch, report.layout) == (arch, 'published')
+    assert report.missing == report.unexpected == report.misshaped == report.resized == []
     with torch.device('meta'):
-        model = Classifier(arch)
-    assert round(sum(p.numel() for p in model.parameters()) / 1e6, 3) == PARAMETERS[arch]
-    published, _, _ = convert_checkpoint(model.state_dict(), 'published', arch)
-    assert all(key.startswith(('backbone.', 'head.op_list.')) for key in published)
-    _, report, found = convert_checkpoint({'state_dict': published})
-    assert found == arch
-    assert report.missing == report.unexpected == report.misshaped == []
+        Classifier(arch).load_state_dict(conversion.state_dict, strict=True)
+    if arch in PARAMETERS:
+        count = sum(value.numel() for key, value in published.items()
+                    if not key.endswith(('running_mean', 'running_var', 'tracked')))
+        assert round(count / 1e6, 3) == PARAMETERS[arch]
+
+
+@pytest.mark.parametrize('qtvit', [False, True])
+@pytest.mark.parametrize('series', ['b', 'l'])
+def test_the_description_is_that_of_the_published_files(shared, series, qtvit):
+    name = ('qtvit' if qtvit else 'efficientvit') + f'_{series}_small'
+    published = unwrap(torch.load(shared / f'reference/{name}.pt', weights_only=True))
+    assert {key: tuple(value.shape) for key, value in published.items()} == (
+        published_shapes(f'{series}_small', qtvit, num_classes=10))
 
 
 @pytest.mark.parametrize('arch', ['qtvit1', 'b1', 'b0'])
 @pytest.mark.parametrize('layout', ['published', 'timm'])
 def test_there_and_back(arch, layout):
     state_dict = Classifier(arch, num_classes=10).state_dict()
-    there, _, found = convert_checkpoint(state_dict, layout)
-    back, report, _ = convert_checkpoint(there)
-    assert found == arch and report.layout == layout
-    assert list(back) == list(state_dict)
-    assert all(torch.equal(back[key], value) for key, value in state_dict.items())
+    there = convert_checkpoint(state_dict, layout)
+    back = convert_checkpoint(there.state_dict)
+    assert there.arch == arch and back.report.layout == layout
+    assert list(back.state_dict) == list(state_dict)
+    assert all(torch.equal(back.state_dict[key], value) for key, value in state_dict.items())
+    assert back.sources == {ours: theirs for theirs, ours in there.sources.items()}
 
 
 def test_backbone_only():
     state_dict = Classifier('b0').state_dict()
-    backbone, _, _ = convert_checkpoint(state_dict, backbone_only=True)
+    backbone = convert_checkpoint(state_dict, backbone_only=True).state_dict
     assert list(backbone) == list(EfficientViT('b0').state_dict())
-    again, _, arch = convert_checkpoint(backbone)
-    assert arch == 'b0' and list(again) == list(backbone)
+    again = convert_checkpoint(backbone)
+    assert again.arch == 'b0' and list(again.state_dict) == list(backbone)
 
 
 def test_left_over_entries_are_told():
     state_dict = {**Classifier('b0').state_dict(), 'extra.weight': torch.zeros(1)}
-    _, report, _ = convert_checkpoint(state_dict)
-    assert report.unexpected == ['extra.weight']
+    assert convert_checkpoint(state_dict).report.unexpected == ['extra.weight']
 
 
 def test_not_a_whole_model():

@@ -1,0 +1,104 @@
+"""Which of our stages stand in for a backbone's outputs."""
+
+from collections.abc import Sequence
+
+from .probe import Level
+from .refuse import SwapRefused, type_name
+
+PLAIN_NECKS = ('MultiLevelNeck', 'Feature2Pyramid')  # make a pyramid of maps of one stride
+
+
+def choose_stages(levels: Sequence, natural: Sequence, strides: Sequence, scope: str,
+                  part: dict) -> tuple:
+    """Match the outputs of a backbone with stages by stride.
+
+    Detectors get exactly the strides that they had, because anchors depend on them. Segmentors
+    get the strides that the outputs have without dilation, because their heads ask for depth, not
+    for a stride. Classifiers, which pool the last map, get the last stage.
+
+    Args:
+        levels (Sequence[Level]): The outputs.
+        natural (Sequence[Level]): The outputs without dilation.
+        strides (Sequence[int]): Strides of our stages.
+        scope (str): 'mmdet', 'mmseg' or 'mmpretrain'.
+        part (dict): The part of the model's config that has the backbone.
+
+    Returns:
+        tuple[tuple[int], list[str]]: The stage of each output, and warnings.
+
+    Raises:
+        SwapRefused: If the outputs are no maps, or lie where no stage lies.
+    """
+    name = type_name(part['backbone'])
+    if scope == 'mmpretrain' and len(levels) == 1:
+        return (len(strides) - 1, ), _classifier_warnings(levels[0], strides[-1], name)
+    if any(level.stride is None for level in levels):
+        raise SwapRefused(f'its heads read the tokens of {name}, not a map')
+    if scope == 'mmdet':
+        return _exact(levels, strides, part)
+    return _by_depth(levels, natural, strides, part)
+
+
+def _classifier_warnings(level: Level, deepest: int, name: str) -> list:
+    if level.dims == 3:
+        return [f'the mean of the tokens of {name} becomes the mean of the last map']
+    if level.stride is not None and level.stride < deepest:
+        return [f'the last map lies at stride {deepest}, not {level.stride}: small images leave '
+                'few positions']
+    return []
+
+
+def _exact(levels: Sequence, strides: Sequence, part: dict) -> tuple:
+    found = [level.stride for level in levels]
+    name = type_name(part['backbone'])
+    if len(set(found)) < len(found):
+        raise SwapRefused(f'{name} returns several maps at one stride ({_join(found)}); its heads '
+                          'read them as stages of refinement, or their neck resizes them')
+    missing = [stride for stride in found if stride not in strides]
+    if not missing:
+        return tuple(strides.index(stride) for stride in found), []
+    neck = part.get('neck')
+    if min(missing) > max(strides) and isinstance(neck, dict) and 'num_outs' in neck:
+        kept = [stride for stride in found if stride in strides]
+        return (tuple(strides.index(stride) for stride in kept),
+                [f'the backbone ends at stride {max(strides)}: the neck makes stride '
+                 f'{_join(missing)} itself'])
+    raise SwapRefused(f'it reads {name} at stride {_join(missing)}, and the new backbone has '
+                      f'{_join(strides)}')
+
+
+def _by_depth(levels: Sequence, natural: Sequence, strides: Sequence, part: dict) -> tuple:
+    found = [level.stride for level in natural]
+    dilated = [level.stride for level in levels]
+    name = type_name(part['backbone'])
+    if found != sorted(found):
+        raise SwapRefused(f'{name} goes up again (strides {_join(found)}): it has a decoder of '
+                          'its own, which would go with it')
+    if len(found) > len(strides):
+        raise SwapRefused(f'{name} gives {len(found)} maps, and the new backbone has '
+                          f'{len(strides)}')
+    warnings = []
+    if len(set(found)) == 1 and len(found) > 1:
+        chosen = tuple(range(len(strides)))[-len(found):]
+        warnings.append(f'{name} gives {len(found)} maps at stride {found[0]}; the new ones lie '
+                        f'at {_join(strides[index] for index in chosen)}')
+        return chosen, warnings
+    chosen = []
+    for position, stride in enumerate(found):
+        nearest = min(range(len(strides)), key=lambda i: abs(strides[i] - stride))
+        if position and stride == found[position - 1]:
+            nearest = min(chosen[-1] + 1, len(strides) - 1)
+        chosen.append(nearest)
+    new = [strides[index] for index in chosen]
+    if found != dilated:
+        warnings.append(f'output stride {max(dilated)} by dilation becomes {max(new)}: predictions '
+                        'are coarser, and much cheaper')
+    elif new != found:
+        warnings.append(f'maps at strides {_join(found)} become maps at {_join(new)}')
+    if max(new) < max(strides):
+        warnings.append(f'nothing reads below stride {max(new)}: later stages are not built')
+    return tuple(chosen), warnings
+
+
+def _join(numbers: Sequence) -> str:
+    return ', '.join(str(number) for number in numbers)
