@@ -13,9 +13,8 @@ from mmqtvit.weights import LAYOUTS, read_checkpoint
 from mmqtvit.weights.convert import ARCHS, convert_checkpoint, save_with_hash
 from mmqtvit.weights.load import group
 
-
 BLOCK = re.compile(r'(.*?stages\.\d+(?:\.op_list|\.blocks)?)\.\d+'
-                   r'(\.(?:attention|local|context_module|local_module))?')
+                   r'(\.(?:attention|context_module|local_module|local))?')
 
 
 def part_of(name: str) -> str:
@@ -40,6 +39,8 @@ def main() -> None:
     table = Table(f'from ({layout})', f'to ({args.to})', 'entries', title=conversion.arch)
     parts = Counter((part_of(source), part_of(name))
                     for name, source in conversion.sources.items())
+    for column in table.columns:
+        column.overflow = 'fold'
     for (source, name), count in parts.items():
         table.add_row(source, name, str(count))
     Console().print(table)
