@@ -3,7 +3,9 @@
 import re
 from argparse import ArgumentParser
 from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Optional
 
 from rich.console import Console
 from rich.table import Table
@@ -23,7 +25,7 @@ def part_of(name: str) -> str:
     return f'{block[1]}.*{block[2] or ""}' if block else re.match(r'(backbone\.)?[^.]+', name)[0]
 
 
-def main() -> None:
+def main(argv: Optional[Sequence] = None) -> None:
     parser = ArgumentParser(description=__doc__)
     parser.add_argument('source', metavar='IN', help='checkpoint in any of the layouts')
     parser.add_argument(
@@ -32,7 +34,7 @@ def main() -> None:
     parser.add_argument('--to', choices=LAYOUTS, default='mmqtvit', help='default: mmqtvit')
     parser.add_argument(
         '--backbone-only', action='store_true', help='leave out the classifier')
-    args = parser.parse_args()
+    args = parser.parse_args(argv)
     conversion = convert_checkpoint(
         read_checkpoint(args.source), args.to, args.arch, args.backbone_only)
     layout, unexpected = conversion.report.layout, conversion.report.unexpected

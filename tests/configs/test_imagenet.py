@@ -1,6 +1,7 @@
 """The ImageNet configs: the published classifiers and, as far as it can be had, their recipe."""
 
 import math
+import re
 
 import pytest
 
@@ -98,3 +99,17 @@ def test_no_decay_of_norms_biases_embedding_and_scalar():
     for name, parameter in model.named_parameters():
         free = parameter.dim() < 2 or 'position_embedding' in name
         assert decay[id(parameter)] == (0. if free else 0.1), name
+
+
+def test_documented_options_for_other_sizes(root):
+    """The lines of configs/README.md make a config of that size."""
+    text = (root / 'configs/README.md').read_text()
+    found = re.findall(r'\| (\d+) \| `(test_dataloader[^`]+)`', text)
+    assert [size for size, _ in found] == ['256', '288']
+    for size, line in found:
+        cfg = load('qtvit1_imagenet')
+        cfg.merge_from_dict({key: int(value) for key, value in (
+            option.split('=') for option in line.split())})
+        pipeline = cfg.test_dataloader.dataset.pipeline
+        assert step(pipeline, 'CenterCrop').crop_size == int(size)
+        assert step(pipeline, 'ResizeEdge').scale == math.ceil(int(size) / 0.95)
