@@ -1,0 +1,111 @@
+"""Tables on the screen and in files, and the conditions that belong to them."""
+
+import csv
+import json
+import os
+import platform
+from collections.abc import Sequence
+from io import StringIO
+from pathlib import Path
+
+import torch
+from rich.box import MARKDOWN
+from rich.console import Console
+from rich.table import Table
+
+from ..errors import UserError
+
+
+def table(header: Sequence, rows: Sequence) -> str:
+    """Format rows as a Markdown table, numbers to the right.
+
+    Args:
+        header (Sequence[str]): Titles of the columns.
+        rows (Sequence[Sequence]): One value for each column; None is left blank.
+    """
+    grid = Table(box=MARKDOWN)
+    for title, *column in zip(header, *rows):
+        numeric = all(isinstance(value, (int, float, type(None))) for value in column)
+        grid.add_column(title, justify='right' if numeric else 'left', no_wrap=True)
+    for row in rows:
+        grid.add_row(*map(_text, row))
+    out = StringIO()
+    # As wide as it must be: rich would cut columns to the screen's width.
+    Console(file=out, width=10_000, color_system=None).print(grid, markup=False)
+    return '\n'.join(line.rstrip() for line in out.getvalue().strip('\n').splitlines())
+
+
+def _text(value: object) -> str:
+    if value is None:
+        return ''
+    if isinstance(value, float):
+        return f'{value:.4g}' if abs(value) < 1000 else f'{value:.0f}'
+    return str(value)
+
+
+def conditions(device: torch.device) -> dict:
+    """What a time or a memory figure depends on besides the program.
+
+    Args:
+        device (torch.device): Where it is measured.
+
+    Returns:
+        dict: Names of device, processor and operating system, threads, PyTorch's version, and how
+        busy the machine is (processes ready to run, a mean over the last minute).
+    """
+    return dict(
+        device=_device_name(device),
+        processor=_processor(),
+        system=platform.platform(terse=True),
+        torch=torch.__version__,
+        threads=torch.get_num_threads(),
+        load=round(os.getloadavg()[0], 2) if hasattr(os, 'getloadavg') else None)
+
+
+def _device_name(device: torch.device) -> str:
+    backend = getattr(torch, device.type)
+    if not hasattr(backend, 'get_device_name'):
+        return device.type
+    return f'{device} ({backend.get_device_name(device)})'
+
+
+def _processor() -> str:
+    information = Path('/proc/cpuinfo')
+    lines = information.read_text().splitlines() if information.is_file() else []
+    names = [line.split(':', 1)[1].strip() for line in lines if line.startswith('model name')]
+    return names[0] if names else platform.processor() or platform.machine()
+
+
+def write_json(path: Path, content: object) -> None:
+    """Write JSON; the folder is made."""
+    _write(path, json.dumps(content, indent=1) + '\n')
+
+
+def write_csv(path: Path, records: Sequence) -> None:
+    """Write dicts of the same keys as CSV; the folder is made."""
+    out = StringIO()
+    writer = csv.DictWriter(out, list(records[0]), lineterminator='\n')
+    writer.writeheader()
+    writer.writerows(records)
+    _write(path, out.getvalue())
+
+
+def _write(path: Path, text: str) -> None:
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    except OSError as error:
+        raise UserError(f'cannot write {path}: {error.strerror}') from error
+
+
+def save_figure(figure: object, path: Path) -> None:
+    """Save a matplotlib figure; the folder is made.
+
+    Raises:
+        UserError: If the file cannot be written, or its ending is no picture format.
+    """
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        figure.savefig(path, dpi=120)
+    except (OSError, ValueError) as error:
+        raise UserError(f'cannot write {path}: {error}') from error

@@ -1,0 +1,115 @@
+import pytest
+import torch
+from torch import nn
+
+from mmqtvit import EfficientViT, QTViT
+from mmqtvit.analysis.counting import count, describe
+from mmqtvit.analysis.models import build_model
+from mmqtvit.layers import MultiScaleAttention
+
+from ..archs import ARCHS
+from ..engine.toy import write_toy
+
+#: Published, in G at 224×224.
+CLASSIFIERS = {1: 0.52, 2: 1.60, 3: 3.97, 4: 5.26, 5: 6.96, 6: 27.60}
+
+
+def macs(module, size):
+    """Multiply-adds of one layer on (1, 3, H, W)."""
+    return count(lambda: module, size).total.macs
+
+
+def products(function):
+    class Products(nn.Module):
+
+        def __init__(self):
+            super().__init__()
+            self.weight = nn.Parameter(torch.zeros(1))
+
+        def forward(self, x):
+            return function(x)
+
+    return count(Products, (5, 7)).total
+
+
+@pytest.mark.parametrize('number', CLASSIFIERS)
+def test_published_counts_of_the_classifiers(root, number):
+    counted = count(lambda: build_model(str(root / f'configs/qtvit{number}_imagenet.py')),
+                    (224, 224))
+    assert counted.total.macs == pytest.approx(CLASSIFIERS[number] * 1e9, rel=0.01)
+    assert sum(part.macs for part in counted.parts) == counted.total.macs
+    assert sum(part.params for part in counted.parts) == counted.total.params
+
+
+@pytest.mark.parametrize('series', ARCHS)
+@pytest.mark.parametrize('kind', [QTViT, EfficientViT])
+@pytest.mark.parametrize('size', [(64, 64), (33, 100)])
+def test_attention_agrees_with_the_hand_formula(series, kind, size):
+    maps = {}
+
+    def build():
+        model = kind(ARCHS[series]).eval()
+        for name, module in model.named_modules():
+            if isinstance(module, MultiScaleAttention):
+                module.register_forward_pre_hook(
+                    lambda module, args, name=name: maps.update({module: args[0].shape[-2:]}))
+        return model
+
+    counted = count(build, size)
+    by_hand = [module.kernel.macs(module.num_groups, height * width)
+               for module, (height, width) in maps.items()]
+    assert len(by_hand) == (4 if series == 'b' else 2)
+    assert counted.total.attention_macs == sum(by_hand)
+    assert [part.name for part in counted.parts] == ['stem', *(f'stages.{i}' for i in range(4))]
+    assert counted.parts[0].attention_macs == counted.parts[1].attention_macs == 0
+
+
+def test_layers():
+    assert macs(nn.Conv2d(3, 8, 3, padding=1), (5, 7)) == 35 * 9 * 3 * 8
+    assert macs(nn.Conv2d(3, 6, 3, padding=1, groups=3), (5, 7)) == 35 * 9 * 6
+    assert macs(nn.Conv2d(3, 8, 3, stride=2), (5, 7)) == 2 * 3 * 9 * 3 * 8
+    assert macs(nn.ConvTranspose2d(3, 8, 2, stride=2), (5, 7)) == 35 * 4 * 3 * 8
+    assert macs(nn.Linear(7, 11), (5, 7)) == 15 * 7 * 11
+
+
+@pytest.mark.parametrize(('function', 'expected'), [
+    (lambda x: x @ x.transpose(-1, -2), 3 * 25 * 7),
+    (lambda x: torch.einsum('bchw,bcgw->bchg', x, x), 3 * 25 * 7),
+    (lambda x: torch.baddbmm(x.new_zeros(3, 5, 5), x[0], x[0].transpose(-1, -2)), 3 * 25 * 7),
+    (lambda x: nn.functional.scaled_dot_product_attention(x, x, x), 2 * 3 * 25 * 7),
+])
+def test_products_of_activations(function, expected):
+    total = products(function)
+    assert total.macs == total.attention_macs == expected
+
+
+@pytest.mark.parametrize(('function', 'expected'), [
+    (lambda x: x[0, 0] @ x[0, 0, 0], 35),
+    (lambda x: torch.addmv(x[0, 0, :, 0], x[0, 0], x[0, 0, 0]), 35),
+    (lambda x: torch.dot(x[0, 0, 0], x[0, 0, 0]), 7),
+    (lambda x: torch.addbmm(x.new_zeros(5, 5), x[0], x[0].transpose(-1, -2)), 3 * 25 * 7),
+])
+def test_other_products(function, expected):
+    assert products(function).macs == expected
+
+
+def test_two_stage_detectors_and_what_is_not_counted(root, capsys):
+    path = str(root / 'configs/mask_rcnn_qtvit1_coco.py')
+    options = {'model.test_cfg.rpn.max_per_img': 5}
+    counted = count(lambda: build_model(path, options), (64, 96), progress=True)
+    assert counted.regions == [5, 5]
+    assert counted.uncounted['mmcv::nms'] == 1
+    assert counted.uncounted['mmcv::roi_align_forward'] > 0
+    shown = describe(counted)
+    assert 'RoI heads read 5, 5 regions' in shown and 'mmcv::nms (1 calls)' in shown
+    assert 'roi_head.mask_head' in shown and 'backbone.stages.3' in shown
+    assert 'layers' in capsys.readouterr().err
+
+
+def test_parts_of_a_segmentor(tmp_path):
+    counted = count(lambda: build_model(write_toy(tmp_path)), (32, 32))
+    parts = {part.name: part for part in counted.parts}
+    assert sum(part.macs for part in counted.parts) == counted.total.macs
+    # one position: a convolution, another over its input and output, the classes
+    assert parts['model.decode_head'].macs == 9 * 16 * 8 + 9 * (16 + 8) * 8 + 8 * 3
+    assert not counted.uncounted and not counted.regions
