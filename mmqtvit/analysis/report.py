@@ -32,7 +32,7 @@ def table(header: Sequence, rows: Sequence) -> str:
     out = StringIO()
     # As wide as it must be: rich would cut columns to the screen's width.
     Console(file=out, width=10_000, color_system=None).print(grid, markup=False)
-    return '\n'.join(line.rstrip() for line in out.getvalue().strip('\n').splitlines())
+    return '\n'.join(line.rstrip() for line in out.getvalue().splitlines()).strip('\n')
 
 
 def _text(value: object) -> str:
