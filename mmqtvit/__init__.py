@@ -5,4 +5,11 @@ from .necks import ClassifierNeck
 
 __version__ = '0.1.0'
 
-__all__ = ['ClassifierNeck', 'EfficientViT', 'QTViT', '__version__']
+__all__ = ['ClassifierNeck', 'EfficientViT', 'QTViT', '__version__', 'swap_backbone']
+
+
+def __getattr__(name: str) -> object:
+    if name == 'swap_backbone':  # on demand: a backbone needs none of it
+        from .swap import swap_backbone
+        return swap_backbone
+    raise AttributeError(f'module {__name__!r} has no attribute {name!r}')

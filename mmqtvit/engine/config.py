@@ -30,7 +30,7 @@ def load_config(path: str,
     Raises:
         UserError: If the file is missing or no config, or an option does not fit.
     """
-    cfg = _read(path)
+    cfg = read_config(path)
     for key, value in (cfg_options or {}).items():
         _check_spelling(cfg, key)
         try:
@@ -73,7 +73,12 @@ def enable_auto_scale_lr(cfg: Config) -> None:
     cfg.auto_scale_lr.enable = True
 
 
-def _read(path: str) -> Config:
+def read_config(path: str) -> Config:
+    """Read a config file, or a toolbox's own as ``mmdet::…``.
+
+    Raises:
+        UserError: If it is missing or no config; the message names its neighbours.
+    """
     packaged = '::' in path
     if not packaged and not Path(path).is_file():
         siblings = sorted(sibling.name for sibling in Path(path).parent.glob('*.py'))

@@ -3,19 +3,22 @@
 import inspect
 import warnings
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from typing import Any, Optional
 
 import torch
+from mmengine import ConfigDict
 from mmengine.registry import MODELS, DefaultScope
 from torch import Tensor, nn
+from torch._subclasses import FakeTensorMode
 from torch.overrides import TorchFunctionMode
 from torch.utils.flop_counter import FlopCounterMode
 
-from .refuse import SwapRefused
+from .refuse import SwapRefused, type_name
 
 WEIGHT_KEYS = ('init_cfg', 'pretrained', 'checkpoint_path')
+REDUCED = 256  # pixels a side, where a backbone has to compute
 
 
 @dataclass(frozen=True)
@@ -64,7 +67,7 @@ class _RatesOnCPU(TorchFunctionMode):
 
 def build_without_weights(cfg: dict, scope: str, device: str = 'cpu') -> nn.Module:
     """Build a module of a config; nothing is downloaded and, on 'meta', nothing computed."""
-    cfg = without_weights(cfg)
+    cfg = ConfigDict(without_weights(cfg))  # the toolboxes read train_cfg.rpn
     with quiet(), torch.device(device), _RatesOnCPU(), \
             DefaultScope.overwrite_default_scope(scope):
         return MODELS.build(cfg)
@@ -94,8 +97,8 @@ def names_weights(value: Any) -> bool:
 def probe(cfg: dict, scope: str, size: tuple) -> Probe:
     """Build a backbone and send one image through.
 
-    On the meta device, where nothing is computed; with a small real image where operators of the
-    backbone refuse that.
+    With shapes alone, without computing; with a real image, a small one first, where operators of
+    the backbone refuse that.
 
     Args:
         cfg (dict): The backbone's config.
@@ -105,31 +108,39 @@ def probe(cfg: dict, scope: str, size: tuple) -> Probe:
     Raises:
         SwapRefused: If it does not build, takes no image, or returns no maps.
     """
-    name = getattr(cfg['type'], '__name__', cfg['type'])
-    attempts = [('meta', size), ('cpu', tuple(min(side, 256) for side in size)), ('cpu', size)]
-    for device, tried_size in dict.fromkeys(attempts):
+    name = type_name(cfg)
+    reduced = tuple(min(side, REDUCED) for side in size)
+    for mode, tried_size in ((FakeTensorMode(allow_non_fake_inputs=True), size),
+                             (nullcontext(), reduced), (nullcontext(), size)):
         try:
-            backbone = build_without_weights(cfg, scope, device)
-            backbone.eval()  # not chained: train() of many backbones returns nothing
-            needed = _extra_inputs(backbone)
-            if needed:
-                raise SwapRefused(f'its backbone {name} reads more than images: {needed}')
-            image = torch.zeros(1, cfg.get('in_channels', 3), *tried_size, device=device)
-            with quiet(), torch.no_grad(), FlopCounterMode(display=False) as counter:
-                outputs = backbone(image)
+            backbone, outputs, macs = _run(cfg, scope, tried_size, mode)
         except SwapRefused:
             raise
         except Exception as error:  # whatever constructors and operators raise
             reason = error
             continue
-        macs = counter.get_total_flops() // 2 if tried_size == tuple(size) else None
         parameters = dict(backbone.named_parameters())
         return Probe(
-            _levels(outputs, tried_size, name), sum(p.numel() for p in parameters.values()), macs,
-            tuple(size), tuple(parameters))
+            _levels(outputs, tried_size, name), sum(p.numel() for p in parameters.values()),
+            macs if tried_size == tuple(size) else None, tuple(size), tuple(parameters))
     words = (str(reason) or type(reason).__name__).strip().splitlines()[0][:200]
     raise SwapRefused(f'its backbone {name} cannot be built and run on an image of '
                       f'{size[0]}×{size[1]}: {words}')
+
+
+def _run(cfg: dict, scope: str, size: tuple, mode: AbstractContextManager) -> tuple:
+    fake = isinstance(mode, FakeTensorMode)
+    backbone = build_without_weights(cfg, scope, 'meta' if fake else 'cpu')
+    needed = _extra_inputs(backbone)
+    if needed:
+        raise SwapRefused(f'its backbone {type_name(cfg)} reads more than images: {needed}')
+    backbone.eval()  # not chained: train() of many backbones returns nothing
+    backbone.requires_grad_(False)  # or the counter follows gradients
+    with quiet(), torch.no_grad(), mode, FlopCounterMode(display=False) as counter:
+        if fake:
+            backbone.to_empty(device='cpu')
+        outputs = backbone(torch.zeros(1, cfg.get('in_channels', 3), *size))
+    return backbone, outputs, counter.get_total_flops() // 2
 
 
 def _levels(outputs: Any, size: tuple, name: str) -> tuple:

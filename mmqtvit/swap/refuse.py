@@ -48,7 +48,15 @@ WRAPPERS = ('detector', )  # keys under which tracking and semi-supervised model
 
 
 class SwapRefused(UserError):
-    """The backbone of a config cannot be exchanged; the message says why."""
+    """The backbone of a config cannot be exchanged.
+
+    Args:
+        reason (str): Why; a clause whose subject is the config or a part of it.
+    """
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(f'the backbone of this config cannot be exchanged: {reason}')
+        self.reason = reason
 
 
 def type_name(part: Any) -> str:

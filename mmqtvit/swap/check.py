@@ -1,0 +1,122 @@
+"""Builds a config's model and runs it: one forward pass and one loss step on noise."""
+
+import copy
+import math
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Optional
+
+import torch
+from mmengine import Config
+from mmengine.hub import get_config
+from mmengine.registry import DefaultScope
+from torch import nn
+
+from ..engine.device import replace_sync_bn
+from ..engine.environment import require_toolbox
+from ..errors import UserError
+from .image_size import config_image_size
+from .probe import build_without_weights, quiet
+from .refuse import find_backbone, type_name
+from .samples import is_self_supervised, make_batch
+
+
+@dataclass(frozen=True)
+class Check:
+    """What a check has seen.
+
+    Args:
+        size (tuple[int, int]): (height, width) of the images, in pixels.
+        parameters (int): Parameters of the whole model.
+        loss (float, optional): Of the one loss step; None where it was not asked for.
+    """
+    size: tuple
+    parameters: int
+    loss: Optional[float]
+
+
+class CheckFailed(UserError):
+    """A model that does not build or run; the cause is chained."""
+
+
+def check_config(cfg: Config, size: Optional[tuple] = None, loss: bool = True,
+                 num_images: int = 2) -> Check:
+    """Build the model with random weights, predict, and take one loss step with gradients.
+
+    Of a tracker or a semi-supervised model the detector inside is checked. Nothing is read or
+    downloaded.
+
+    Args:
+        cfg (Config): Left as it is.
+        size (tuple[int, int], optional): (height, width) of the images. Defaults to None, the
+            config's own.
+        loss (bool): Whether to take the loss step. Defaults to True.
+        num_images (int): Images in the batch. Defaults to 2.
+
+    Raises:
+        CheckFailed: If something goes wrong; the message names the step.
+        UserError: If the config's toolbox is not there.
+    """
+    require_toolbox(cfg)
+    scope, data = cfg.default_scope, copy.deepcopy(cfg.to_dict())
+    part = find_backbone(data['model'])
+    if not part.get('data_preprocessor') and data.get('data_preprocessor'):
+        part['data_preprocessor'] = data['data_preprocessor']
+    part, _ = replace_sync_bn(_with_reachable_teacher(part, scope))
+    if size:
+        _let_batches_have_any_size(part, size)
+    size = tuple(size or config_image_size(cfg))
+    with quiet(), DefaultScope.overwrite_default_scope(scope):
+        model = _step('building the model', build_without_weights, part, scope)
+        _step('the forward pass', _predict, model, part, scope, size)
+        value = _step('the loss step', _take_loss_step, model, part, scope, size,
+                      num_images) if loss else None
+    return Check(size, sum(p.numel() for p in model.parameters()), value)
+
+
+def _step(what: str, run: Any, *args) -> Any:
+    try:
+        return run(*args)
+    except Exception as error:  # anything can go wrong in a toolbox
+        words = str(error).strip().splitlines() or ['']
+        raise CheckFailed(f'{what} fails: {type(error).__name__}: {words[0][:300]}') from error
+
+
+def _with_reachable_teacher(part: dict, scope: str) -> dict:
+    """Distillation names its teacher's config by a path inside the toolbox's checkout."""
+    teacher = part.get('teacher_config')
+    if isinstance(teacher, str) and teacher.startswith('configs/') and not Path(teacher).is_file():
+        part['teacher_config'] = get_config(f'{scope}::{teacher[len("configs/"):]}')
+    part.pop('teacher_ckpt', None)
+    return part
+
+
+def _let_batches_have_any_size(part: dict, size: tuple) -> None:
+    preprocessor = part.get('data_preprocessor') or {}
+    if preprocessor.get('size'):
+        preprocessor['size'] = tuple(size)
+    augments = [augment for augment in preprocessor.get('batch_augments') or ()
+                if type_name(augment) != 'BatchFixedSizePad']
+    if preprocessor.get('batch_augments'):
+        preprocessor['batch_augments'] = augments or None
+
+
+def _predict(model: nn.Module, part: dict, scope: str, size: tuple) -> None:
+    model.eval()
+    data = model.data_preprocessor(make_batch(part, scope, size), False)
+    with torch.no_grad():
+        if is_self_supervised(part):  # it predicts nothing
+            model(data['inputs'][0], mode='tensor')
+        else:
+            model(**data, mode='predict')
+
+
+def _take_loss_step(model: nn.Module, part: dict, scope: str, size: tuple,
+                    num_images: int) -> float:
+    model.train()
+    data = model.data_preprocessor(make_batch(part, scope, size, num_images), True)
+    total, _ = model.parse_losses(model(**data, mode='loss'))
+    total.backward()
+    if not math.isfinite(total.item()):
+        raise ValueError(f'the loss is {total.item()}')
+    return total.item()

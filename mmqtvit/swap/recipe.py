@@ -1,0 +1,185 @@
+"""What goes with a backbone: its own arguments, weights, input normalisation, optimiser keys."""
+
+import math
+from collections.abc import Iterator, Sequence
+from typing import Any, Optional, Union
+
+from ..backbones import EfficientViT, QTViT
+from ..errors import UserError
+from .probe import Probe, names_weights
+from .refuse import type_name
+
+CLASSES = (QTViT, EfficientViT)
+ARCH_NAMES = tuple(name for cls in CLASSES for name in cls.ARCHS)
+MEAN, STD = (123.675, 116.28, 103.53), (58.395, 57.12, 57.375)  # ImageNet's, RGB
+BATCH_NORMS = ('BN', 'SyncBN', 'MMSyncBN')
+OWN_BLOCKS = ('dcn', 'plugins', 'sac', 'gen_attention', 'stage_with_gen_attention')
+# They know the names of a few classes, and would put every parameter of another in one layer.
+LAYER_DECAYS = ('LearningRateDecayOptimizerConstructor', 'LayerDecayOptimizerConstructor')
+NO_DECAY = ('position_embedding', 'kernel.constant')
+
+
+def class_of(arch: Union[str, dict]) -> type:
+    """The backbone that has an architecture; QTViT takes dicts.
+
+    Raises:
+        UserError: If neither has it.
+    """
+    for cls in CLASSES:
+        if isinstance(arch, dict) or arch in cls.ARCHS:
+            return cls
+    raise UserError(f'arch must be one of {", ".join(ARCH_NAMES)}, got {arch!r}')
+
+
+def new_backbone(old: dict, arch: Union[str, dict], out_indices: tuple,
+                 checkpoint: Optional[str]) -> tuple:
+    """The new backbone's config: what of the old one's arguments has a meaning in it is kept.
+
+    Args:
+        old (dict): The old backbone's config.
+        arch (str | dict): As for :class:`QTViT` or :class:`EfficientViT`.
+        out_indices (tuple[int]): Stages to return.
+        checkpoint (str, optional): Pretrained weights. Without them nothing is frozen.
+
+    Returns:
+        tuple[dict, list[str]]: The config, and warnings.
+    """
+    backbone, warnings = dict(type=f'mmqtvit.{class_of(arch).__name__}', arch=arch), []
+    if old.get('in_channels', 3) != 3:
+        backbone['in_channels'] = old['in_channels']
+    if out_indices != (0, 1, 2, 3):
+        backbone['out_indices'] = out_indices
+    frozen = old.get('frozen_stages', -1)
+    if checkpoint and isinstance(frozen, int) and frozen >= 0:
+        backbone['frozen_stages'] = min(frozen, 4)
+    norm = old.get('norm_cfg')
+    if type_name(norm) in BATCH_NORMS:
+        backbone['norm_cfg'] = {**norm, 'requires_grad': True}
+        backbone['norm_cfg'].pop('eps', None)  # the published one of the architecture is meant
+    if checkpoint:
+        if old.get('norm_eval'):
+            backbone['norm_eval'] = True
+        backbone['init_cfg'] = dict(type='Pretrained', checkpoint=str(checkpoint))
+    elif isinstance(frozen, int) and frozen >= 0 or old.get('norm_eval'):
+        warnings.append('nothing is frozen, for there are no pretrained weights: name a checkpoint '
+                        'to keep frozen_stages and norm_eval')
+    if old.get('with_cp'):
+        backbone['with_cp'] = True
+    gone = [key for key in OWN_BLOCKS if old.get(key)]
+    if gone:
+        warnings.append(f'{", ".join(gone)} of {type_name(old)} has no counterpart and is gone')
+    return backbone, warnings
+
+
+def forget_weights(cfg: dict, model: dict, part: dict) -> list:
+    """Drop what would load weights of the old model into the new one; return notes."""
+    notes = []
+    for node in {id(node): node for node in (model, part)}.values():
+        for key in ('pretrained', 'init_cfg'):
+            if names_weights(node.get(key)):
+                node[key] = None
+                notes.append(f'{type_name(node)}.{key} is gone: it names weights with the old '
+                             'backbone')
+    if cfg.get('load_from'):
+        cfg['load_from'] = None
+        notes.append('load_from is gone: it names weights with the old backbone')
+    return notes
+
+
+def set_normalisation(cfg: dict, model: dict, part: dict, scope: str,
+                      strides: tuple) -> list:
+    """Normalise images as ImageNet pretraining does, and keep the padding divisor valid.
+
+    Args:
+        cfg (dict): The whole config.
+        model (dict): Its model.
+        part (dict): The part of the model that has the backbone.
+        scope (str): 'mmdet', 'mmseg' or 'mmpretrain'.
+        strides (tuple[int, int]): Deepest stride of the old and of the new backbone's outputs.
+
+    Returns:
+        list[str]: Warnings.
+    """
+    found = list(_preprocessors(part)) or list(_preprocessors(model)) or list(_preprocessors(cfg))
+    if not found:
+        return ['there is no data_preprocessor: images have to be normalised as for ImageNet']
+    preprocessor = found[-1]  # the innermost
+    for key, value in (('mean', MEAN), ('std', STD)):
+        if list(preprocessor.get(key) or ()) != list(value):
+            preprocessor[key] = list(value)
+    preprocessor['to_rgb' if scope == 'mmpretrain' else 'bgr_to_rgb'] = True
+    if preprocessor.get('rgb_to_bgr'):
+        preprocessor['rgb_to_bgr'] = False
+    for key in ('pad_size_divisor', 'size_divisor'):
+        divisor, (before, after) = preprocessor.get(key), strides
+        if divisor and divisor > 1 and before and divisor % before == 0 and divisor % after:
+            preprocessor[key] = math.lcm(divisor, after)
+    return []
+
+
+def _preprocessors(node: dict) -> Iterator:
+    inner = node.get('data_preprocessor')
+    if isinstance(inner, dict):
+        yield inner
+        yield from _preprocessors(inner)
+
+
+def adapt_optimizer(cfg: dict, old: Probe, new: Probe, others: Sequence, scope: str) -> list:
+    """Replace what an optimiser's config says of the old backbone's parameters.
+
+    Args:
+        cfg (dict): The whole config, changed in place.
+        old (Probe): The old backbone.
+        new (Probe): The new one.
+        others (Sequence[str]): Names of the model's other parameters.
+        scope (str): 'mmdet', 'mmseg' or 'mmpretrain'.
+
+    Returns:
+        list[str]: Notes.
+    """
+    wrapper, notes = cfg.get('optim_wrapper'), []
+    if not isinstance(wrapper, dict):
+        return notes
+    options = dict(wrapper.get('paramwise_cfg') or {})
+    constructor = str(wrapper.get('constructor', '')).split('.')[-1]
+    if constructor in LAYER_DECAYS:
+        wrapper['constructor'] = 'DefaultOptimWrapperConstructor'
+        gone = [f'{key}={options.pop(key)}' for key in ('decay_rate', 'decay_type', 'num_layers')
+                if key in options]
+        notes.append(f'{constructor} is gone ({", ".join(gone)}): it knows the layers of a few '
+                     'backbones by name')
+    keys = dict(options.get('custom_keys') or {})
+    for key in list(keys):
+        if _only_in(key, old.names, (*_prefixed(new.names), *others)):
+            del keys[key]
+            notes.append(f'custom_keys {key!r} is gone: it named parameters of the old backbone')
+    keys.update(_without_decay(keys, new.names))
+    if keys or 'custom_keys' in options:
+        options['custom_keys'] = keys
+    if options != (wrapper.get('paramwise_cfg') or {}):
+        wrapper['paramwise_cfg'] = options
+    return notes
+
+
+def _only_in(key: str, old: Sequence, rest: Sequence) -> bool:
+    return any(key in name for name in _prefixed(old)) and not any(key in name for name in rest)
+
+
+def _prefixed(names: Sequence) -> tuple:
+    return tuple(f'backbone.{name}' for name in names)
+
+
+def _without_decay(keys: dict, names: Sequence) -> dict[str, Any]:
+    """Keys for the two kinds of parameters that are not to decay.
+
+    The longest key that fits a parameter is the only one used, so that ours take over what a
+    shorter one, such as 'backbone', says of the learning rate.
+    """
+    ours = {}
+    for kind in NO_DECAY:
+        fitting = [name for name in _prefixed(names) if kind in name]
+        if fitting and kind not in keys:
+            general = max((key for key in keys if all(key in name for name in fitting)),
+                          key=len, default=None)
+            ours[kind] = {**keys.get(general, {}), 'decay_mult': 0.}
+    return ours

@@ -1,0 +1,87 @@
+"""Tables of what a swap has changed."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from mmengine import Config
+from rich.table import Table
+
+from .leaf import difference, source
+from .probe import Probe
+from .refuse import find_backbone, type_name
+from .swap import Swap
+
+MAX_WIDTH = 60
+
+
+def summary_table(cfg: Config, swap: Swap) -> Table:
+    """Both backbones: outputs, parameters, multiply–adds."""
+    table = _table('', 'backbone')
+    names = [_described(find_backbone(one.model)['backbone']) for one in (cfg, swap.cfg)]
+    table.add_row('type', *names)
+    table.add_row('stride: channels', _levels(swap.old), _levels(swap.new))
+    table.add_row('parameters, M', *(f'{one.parameters / 1e6:.2f}' for one in (swap.old, swap.new)))
+    height, width = swap.new.size
+    table.add_row(f'multiply–adds at {height}×{width}, G', *(
+        'not counted' if one.macs is None else f'{one.macs / 1e9:.2f}'
+        for one in (swap.old, swap.new)))
+    return table
+
+
+def change_table(cfg: Config, swap: Swap) -> Table:
+    """All other values that the swap changes."""
+    table = _table('key', 'config')
+    old = cfg.to_dict()
+    for key, value in _leaves(difference(old, swap.cfg.to_dict()), old):
+        table.add_row(key, _short(_value_at(old, key)), _short(value))
+    return table
+
+
+def comments(config: str, swap: Swap) -> list:
+    """Lines for the top of the written config."""
+    backbone = find_backbone(swap.cfg.model)['backbone']
+    lines = [f'{config} with {_described(backbone)} as backbone.']
+    return lines + [f'{remark[0].upper()}{remark[1:]}.' for remark in swap.notes + swap.warnings]
+
+
+def _table(first: str, title: str) -> Table:
+    table = Table(title=title)
+    for header in (first, 'before', 'after'):
+        table.add_column(header, overflow='fold')
+    return table
+
+
+def _described(backbone: dict) -> str:
+    details = [str(backbone[key]) for key in ('arch', 'depth') if key in backbone]
+    return ' '.join([type_name(backbone), *(text for text in details if len(text) < 20)])
+
+
+def _levels(probe: Probe) -> str:
+    return ', '.join(
+        f'{level.stride}: {level.channels}' if level.stride else f'no map: {level.channels}'
+        for level in probe.levels)
+
+
+def _leaves(changes: dict, old: Any, prefix: str = '') -> Iterator:
+    for key, value in changes.items():
+        name = f'{prefix}{key}'
+        if name.endswith('backbone') or key == '_delete_':
+            continue
+        before = old.get(key) if isinstance(old, dict) else None
+        if isinstance(value, dict) and isinstance(before, dict):
+            yield from _leaves(value, before, f'{name}.')
+        else:
+            yield name, value
+
+
+def _value_at(node: Any, key: str) -> Any:
+    for name in key.split('.'):
+        if not isinstance(node, dict) or name not in node:
+            return ''
+        node = node[name]
+    return node
+
+
+def _short(value: Any) -> str:
+    text = value if value == '' else source(value)
+    return text if len(text) <= MAX_WIDTH else f'{text[:MAX_WIDTH]}…'

@@ -1,0 +1,50 @@
+"""Put a QT-ViT or EfficientViT backbone into a config of an OpenMMLab toolbox."""
+
+from argparse import ArgumentParser
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Optional
+
+from rich.console import Console
+
+from mmqtvit.engine import report_user_errors
+from mmqtvit.engine.config import read_config
+from mmqtvit.swap import ARCH_NAMES, check_config, plan_swap, write_leaf
+from mmqtvit.swap.report import change_table, comments, summary_table
+
+
+def main(argv: Optional[Sequence] = None) -> None:
+    parser = ArgumentParser(description=__doc__)
+    parser.add_argument('config', help="a file, or a toolbox's own as mmdet::…, mmseg::…, "
+                        'mmpretrain::…')
+    parser.add_argument('--arch', default='qtvit1', help=f'one of {", ".join(ARCH_NAMES)}; '
+                        'default: qtvit1')
+    parser.add_argument('--checkpoint', metavar='FILE', help='pretrained weights of the backbone; '
+                        'without them nothing is frozen')
+    parser.add_argument('-o', '--out', help='the config to write; default: <name>_<arch>.py in '
+                        'the current folder')
+    parser.add_argument('--check', action='store_true', help="build the model, predict and take "
+                        "a loss step on noise of the config's own image size")
+    args = parser.parse_args(argv)
+    console = Console()
+    cfg = read_config(args.config)
+    swap = plan_swap(cfg, args.arch, args.checkpoint)
+    out = args.out or f'{Path(args.config.split("::")[-1]).stem}_{args.arch}.py'
+    write_leaf(out, args.config, cfg, swap.cfg, comments(args.config, swap))
+    console.print(summary_table(cfg, swap))
+    console.print(change_table(cfg, swap))
+    for note in swap.notes:
+        console.print(f'note: {note}', highlight=False, soft_wrap=True)
+    for warning in swap.warnings:
+        console.print(f'[yellow]warning:[/] {warning}', highlight=False, soft_wrap=True)
+    print(f'written to {out}')
+    if args.check:
+        with console.status('building the model and running it on noise'):
+            done = check_config(swap.cfg)
+        print(f'checked at {done.size[0]}×{done.size[1]}: predicts, and takes a loss step '
+              f'(loss {done.loss:.4g}); {done.parameters / 1e6:.2f} M parameters in all')
+
+
+if __name__ == '__main__':
+    with report_user_errors():
+        main()
