@@ -85,22 +85,33 @@ def prepare(model: nn.Module, mode: str) -> nn.Module:
 def make_case(spec: str, size: tuple, mode: str, dtype: str, pass_: str, batch: int,
               device: torch.device) -> Case:
     """Build one model and what is to be timed of it; arguments as in :class:`Plan`."""
-    model = build_model(spec).to(device)
-    precision, cast = nullcontext, torch.float32
-    if dtype.startswith(AUTOCAST):
-        precision = partial(torch.autocast, device.type, getattr(torch, dtype[len(AUTOCAST):]))
-    else:
-        cast = getattr(torch, dtype)
-    images = torch.rand(batch, 3, *size, device=device)
-    if 'channels_last' in mode:
-        images = images.contiguous(memory_format=torch.channels_last)
-    model, images = model.to(cast), images.to(cast)
     labels = {'model': spec, 'size': f'{size[0]}x{size[1]}', 'mode': mode, 'dtype': dtype,
               'pass': pass_}
+    images = torch.rand(batch, 3, *size, device=device)
+    return case_of(build_model(spec).to(device), images, labels)
+
+
+def case_of(model: nn.Module, images: Tensor, labels: dict) -> Case:
+    """Make ready what is to be timed of a model.
+
+    Args:
+        model (nn.Module): In evaluation mode; it may be changed.
+        images (Tensor): (B, 3, H, W), on the model's device.
+        labels (dict[str, str]): With 'mode', 'dtype' and 'pass', as in :class:`Plan`.
+    """
+    precision, dtype = nullcontext, labels['dtype']
+    if dtype.startswith(AUTOCAST):
+        dtype = dtype[len(AUTOCAST):]
+        precision = partial(torch.autocast, images.device.type, getattr(torch, dtype))
+    else:
+        model, images = (x.to(getattr(torch, dtype)) for x in (model, images))
+    if 'channels_last' in labels['mode']:
+        images = images.contiguous(memory_format=torch.channels_last)
+    if labels['pass'] == 'forward':
+        model = prepare(model, labels['mode'])
+        return Case(labels, partial(_forward, model, images, precision))
     existing = [images, *model.parameters(), *model.buffers()]
-    if pass_ == 'forward':
-        return Case(labels, partial(_forward, prepare(model, mode), images, precision))
-    forward = partial(_loss, prepare(_Loss(model.train()), mode), images, precision)
+    forward = partial(_loss, prepare(_Loss(model.train()), labels['mode']), images, precision)
     optimizer = torch.optim.SGD(model.parameters(), lr=1e-6)
     return Case(labels, partial(_step, forward, optimizer), forward, existing)
 

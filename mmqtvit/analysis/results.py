@@ -54,12 +54,18 @@ def _megabytes(size: Optional[int]) -> Optional[float]:
 def save(measurements: Sequence, schedule: Schedule, conditions: dict, path: Path) -> None:
     """Write measurements to a file, ``.csv`` without the conditions, else JSON with all times."""
     records = [measurement.record() for measurement in measurements]
+    if path.suffix != '.csv':
+        records = [dict(record, times_s=measurement.times)
+                   for record, measurement in zip(records, measurements)]
+    save_records(records, schedule, conditions, path)
+
+
+def save_records(records: Sequence, schedule: Schedule, conditions: dict, path: Path) -> None:
+    """Write dicts of the same keys to a file, ``.csv`` without the conditions, else JSON."""
     if path.suffix == '.csv':
         write_csv(path, records)
-        return
-    for record, measurement in zip(records, measurements):
-        record['times_s'] = measurement.times
-    write_json(path, dict(conditions=conditions, schedule=schedule._asdict(), results=records))
+    else:
+        write_json(path, dict(conditions=conditions, schedule=schedule._asdict(), results=records))
 
 
 def plot_ratios(measurements: Sequence, conditions: dict, path: Path) -> None:
