@@ -135,8 +135,14 @@ def _forward(model: nn.Module, images: Tensor, precision: Callable) -> object:
 
 
 def _loss(model: nn.Module, images: Tensor, precision: Callable) -> Tensor:
-    with precision():
-        return model(images)
+    try:
+        with precision():
+            return model(images)
+    except ValueError as error:
+        if 'more than 1 value per channel' not in str(error):
+            raise
+        raise UserError('a batch norm cannot train on one position of one image: take larger '
+                        'images, or --batch 2') from error
 
 
 def _step(forward: Callable, optimizer: torch.optim.Optimizer) -> None:

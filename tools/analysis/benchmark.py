@@ -26,6 +26,8 @@ def main(argv: Optional[Sequence] = None) -> None:
     parser.add_argument('--batch', type=int, default=1, help='images at once; default: 1')
     add_measuring_arguments(parser)
     args = parser.parse_args(argv)
+    if args.batch < 1:
+        parser.error(f'--batch must be at least 1, got {args.batch}')
     device, schedule = prepare_machine(args), schedule_of(args)
     plan = Plan(args.models, [parse_size(size) for size in args.sizes], args.modes, args.dtypes,
                 args.passes, args.batch)

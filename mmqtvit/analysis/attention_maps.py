@@ -1,0 +1,280 @@
+"""Where in an image a pixel's attention goes, kernel by kernel."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NamedTuple, Optional
+
+import matplotlib
+
+matplotlib.use('Agg')
+import cv2  # noqa: E402
+import matplotlib.pyplot as plt  # noqa: E402
+import numpy as np  # noqa: E402
+import torch  # noqa: E402
+from torch import Tensor, nn  # noqa: E402
+from tqdm import tqdm  # noqa: E402
+
+from ..attention import KERNELS  # noqa: E402
+from ..backbones import EfficientViT  # noqa: E402
+from ..errors import UserError  # noqa: E402
+from ..layers import MultiScaleAttention  # noqa: E402
+from ..weights.convert import ARCHS  # noqa: E402
+from ..weights.load import group as summed_up  # noqa: E402
+from ..weights.load import load_weights  # noqa: E402
+from ..weights.read import read_checkpoint  # noqa: E402
+from . import operators  # noqa: E402
+from .models import BACKBONE, build_model, parse_kernel, read_model_config  # noqa: E402
+from .report import save_figure  # noqa: E402
+
+#: Of ImageNet, in RGB, as the classifiers were trained.
+IMAGENET = dict(mean=(123.675, 116.28, 103.53), std=(58.395, 57.12, 57.375), to_rgb=True)
+
+
+class Probe(NamedTuple):
+    """What one attention block was asked with an image.
+
+    Args:
+        name (str): Of the model.
+        kernel (AttentionKernel): The block's own.
+        args (tuple): Of the kernel: q, k, v of shape (1, G, d, N), the map's size (H, W), and what
+            else it takes.
+        stride (int): Of the map, in pixels of the model's input.
+    """
+    name: str
+    kernel: nn.Module
+    args: tuple
+    stride: int
+
+
+class AttentionMap(NamedTuple):
+    """Weights of one query.
+
+    Args:
+        title (str): Kernel and model.
+        weights (np.ndarray): (H, W), multiples of the mean weight 1 / (H·W).
+        stride (int): Of the map, in pixels of the model's input.
+    """
+    title: str
+    weights: np.ndarray
+    stride: int
+
+
+def load_backbone(spec: str, checkpoint: Optional[str] = None) -> tuple:
+    """Build a backbone of this package, with weights, and tell how it takes images.
+
+    Args:
+        spec (str): Name of a backbone, or a config that has one.
+        checkpoint (str, optional): In any layout, a whole model's too. Defaults to None: random.
+
+    Returns:
+        tuple[EfficientViT, dict]: The backbone; ``mean``, ``std`` and ``to_rgb``.
+
+    Raises:
+        UserError: If there is no such model or checkpoint, or its backbone is another package's.
+    """
+    scaling = IMAGENET
+    if spec in ARCHS:
+        backbone = build_model(spec)
+    else:
+        path = spec[:-len(BACKBONE)] if spec.endswith(BACKBONE) else spec
+        backbone = build_model(path if path.startswith('timm:') else path + BACKBONE)
+        if isinstance(backbone, EfficientViT):
+            scaling = _scaling(path)
+    if not isinstance(backbone, EfficientViT):
+        raise UserError(f'{spec} has a {type(backbone).__name__}, not a backbone of this package, '
+                        f'such as {", ".join(ARCHS)}')
+    if checkpoint is not None:
+        report = load_weights(backbone, read_checkpoint(checkpoint))
+        lacking = summed_up(report.missing + report.misshaped)
+        tqdm.write(f'{checkpoint}: {len(report.loaded)} entries loaded'
+                   + (f'; missing or of another shape, so random: {lacking}' if lacking else ''))
+    return backbone, scaling
+
+
+def _scaling(path: str) -> dict:
+    cfg = read_model_config(path)
+    found = cfg.model.get('data_preprocessor') or cfg.get('data_preprocessor') or {}
+    return dict(mean=found.get('mean') or (0., 0., 0.), std=found.get('std') or (1., 1., 1.),
+                to_rgb=found.get('to_rgb', found.get('bgr_to_rgb', False)))
+
+
+def find_attention(backbone: EfficientViT, stage: Optional[int], block: int) -> tuple:
+    """Find an attention block.
+
+    Args:
+        backbone (EfficientViT): To look in.
+        stage (int, optional): 1 to 4. None takes the first that has attention.
+        block (int): Index among the stage's attention blocks; negative from the end.
+
+    Returns:
+        tuple[MultiScaleAttention, int]: The block, and its map's stride in pixels.
+
+    Raises:
+        UserError: If there is none.
+    """
+    blocks = {}
+    for number, layers in enumerate(backbone.stages, start=1):
+        found = [module for module in layers.modules() if isinstance(module, MultiScaleAttention)]
+        if found:
+            blocks[number] = found
+    if stage is None:
+        stage = min(blocks)
+    if stage not in blocks:
+        raise UserError(f'--stage {stage} has no attention; stages that have: '
+                        f'{", ".join(map(str, blocks))}')
+    count = len(blocks[stage])
+    if not -count <= block < count:
+        raise UserError(f'--block {block}: stage {stage} has {count} attention blocks, '
+                        f'0 to {count - 1}')
+    return blocks[stage][block], 2 * 2**stage
+
+
+def probe(name: str, backbone: EfficientViT, attention: MultiScaleAttention, stride: int,
+          images: Tensor) -> Probe:
+    """Run a backbone and note what the kernel of one of its blocks is called with."""
+    calls = []
+    hook = attention.kernel.register_forward_pre_hook(lambda _, args: calls.append(args))
+    with torch.no_grad():
+        backbone(images)
+    hook.remove()
+    return Probe(name, attention.kernel, calls[0], stride)
+
+
+def attention_weights(kernel: nn.Module, args: tuple, token: int) -> Tensor:
+    r"""Weights with which a query averages the values, in time and memory linear in the tokens.
+
+    An output is :math:`o_n = \sum_m w_{nm} v_m`, so :math:`w_{nm}` is the derivative of o_n with
+    respect to v_m: one backward pass gives a whole row of weights, exactly. Where channels have
+    weights of their own, as in a convolution of the values, this is their mean.
+
+    Args:
+        kernel (AttentionKernel): In evaluation mode.
+        args (tuple): Of the kernel: q, k, v of shape (1, G, d, N), and the rest.
+        token (int): Index of the query, n.
+
+    Returns:
+        Tensor: (G, N).
+    """
+    q, k, v, *rest = args
+    v = v.detach().clone().requires_grad_()
+    out = kernel(q, k, v, *rest)
+    chosen = out[0, :, :, token].mean(1).sum()  # groups do not mix
+    return torch.autograd.grad(chosen, v)[0][0].sum(1)
+
+
+def make_map(probed: Probe, position: tuple, group: Optional[int] = None,
+             kernel: Optional[str] = None) -> AttentionMap:
+    """Compute the map of one query.
+
+    Args:
+        probed (Probe): From :func:`probe`.
+        position (tuple[float, float]): x and y in pixels of the model's input.
+        group (int, optional): Group of channels. Defaults to None, the mean of all.
+        kernel (str, optional): Another kernel to ask with the same q and k, with its parameters as
+            they start. Defaults to None, the model's own.
+
+    Raises:
+        UserError: If there is no such group or kernel.
+    """
+    title, module = f'{type(probed.kernel).__name__}\n{probed.name}', probed.kernel
+    if kernel is not None:
+        parse_kernel(kernel, list(KERNELS))
+        module = operators.build(kernel, probed.kernel.head_dim).eval()
+        title = f"{kernel}\nq, k of {probed.name}"
+    height, width = probed.args[3]
+    column, row = (min(int(side / probed.stride), limit - 1)
+                   for side, limit in zip(position, (width, height)))
+    weights = attention_weights(module, probed.args, row * width + column)
+    if group is not None and not 0 <= group < len(weights):
+        raise UserError(f'--group {group}: there are {len(weights)}, 0 to {len(weights) - 1}')
+    chosen = weights.mean(0) if group is None else weights[group]
+    return AttentionMap(title, (chosen * len(chosen)).view(height, width).numpy(), probed.stride)
+
+
+def to_input(image: np.ndarray, size: tuple, mean: Sequence, std: Sequence,
+             to_rgb: bool) -> Tensor:
+    """Resize and normalise an image (H, W, 3), uint8, BGR, to (1, 3, *size)."""
+    resized = cv2.resize(image, size[::-1], interpolation=cv2.INTER_LINEAR)
+    if to_rgb:
+        resized = resized[..., ::-1]
+    scaled = (resized.astype(np.float32) - np.float32(mean)) / np.float32(std)
+    return torch.from_numpy(scaled.transpose(2, 0, 1).copy())[None]
+
+
+def compute_maps(image: np.ndarray, models: Sequence, query: tuple, size: tuple,
+                 kernels: Sequence = (), stage: Optional[int] = None, block: int = -1,
+                 group: Optional[int] = None) -> list:
+    """Compute maps of one query in several models, then of other kernels in the first of them.
+
+    Args:
+        image (np.ndarray): (H, W, 3), uint8, BGR.
+        models (Sequence[str]): See :func:`load_backbone`; 'MODEL=CHECKPOINT' for one with weights.
+        query (tuple[int, int]): x and y in pixels of the image.
+        size (tuple[int, int]): (H, W) that the image is resized to.
+        kernels (Sequence[str]): Names of ``KERNELS``, with options. Defaults to ().
+        stage (int, optional): See :func:`find_attention`. Defaults to None.
+        block (int): See :func:`find_attention`. Defaults to -1, the last.
+        group (int, optional): See :func:`make_map`. Defaults to None, the mean of all.
+
+    Returns:
+        list[AttentionMap]: In the order of ``models``, then of ``kernels``.
+
+    Raises:
+        UserError: If the query is outside of the image, or a part is not there.
+    """
+    height, width = image.shape[:2]
+    if not (0 <= query[0] < width and 0 <= query[1] < height):
+        raise UserError(f'--query {query[0]} {query[1]} is outside of the image, which is {width} '
+                        f'wide and {height} high')
+    position = ((query[0] + 0.5) * size[1] / width, (query[1] + 0.5) * size[0] / height)
+    probes = []
+    for model in tqdm(models, desc='running', unit='model'):
+        spec, _, checkpoint = model.partition('=')
+        backbone, scaling = load_backbone(spec, checkpoint or None)
+        attention, stride = find_attention(backbone, stage, block)
+        name = f'{Path(spec).stem}, {Path(checkpoint).name or "random weights"}'
+        probes.append(probe(name, backbone, attention, stride, to_input(image, size, **scaling)))
+    maps = [make_map(probed, position, group) for probed in probes]
+    return maps + [make_map(probes[0], position, group, kernel) for kernel in kernels]
+
+
+def plot_maps(image: np.ndarray, size: tuple, query: tuple, maps: Sequence, path: Path) -> None:
+    """Draw the image, then each map over it.
+
+    Args:
+        image (np.ndarray): (H, W, 3), uint8, BGR.
+        size (tuple[int, int]): (H, W) of the model's input.
+        query (tuple[int, int]): x and y in pixels of the image.
+        maps (Sequence[AttentionMap]): One for each further panel.
+        path (Path): Picture to write.
+    """
+    height, width = image.shape[:2]
+    columns = min(4, 1 + len(maps))
+    rows = -(-(1 + len(maps)) // columns)
+    figure, axes = plt.subplots(
+        rows, columns, figsize=(4 * columns, rows * (3.1 * height / width + 0.7)), squeeze=False,
+        constrained_layout=True)
+    axes = axes.flat
+    axes[0].imshow(image[..., ::-1])
+    axes[0].set_title(f'query at {query[0]}, {query[1]}', size=9)
+    grey = cv2.cvtColor(image, cv2.COLOR_BGR2GRAY)
+    for axis, shown in zip(axes[1:], maps):
+        axis.imshow(grey, cmap='gray')
+        extent = [shown.weights.shape[1] * shown.stride * width / size[1],
+                  shown.weights.shape[0] * shown.stride * height / size[0]]
+        low, high = shown.weights.min(), shown.weights.max()
+        signed = low < -1e-3 * high
+        colours = axis.imshow(
+            shown.weights, cmap='coolwarm' if signed else 'inferno', alpha=0.65,
+            interpolation='bilinear', extent=[0, extent[0], extent[1], 0],
+            vmin=-max(high, -low) if signed else low, vmax=max(high, -low))
+        figure.colorbar(colours, ax=axis, shrink=0.7, label='weight / mean weight')
+        axis.set_title(shown.title, size=9)
+    for axis in axes:
+        axis.set_axis_off()
+    for axis in axes[:1 + len(maps)]:
+        axis.plot(query[0] + 0.5, query[1] + 0.5, '*', markersize=12, color='lime',
+                  markeredgecolor='black')
+        axis.set(xlim=(0, width), ylim=(height, 0))
+    save_figure(figure, path)
+    plt.close(figure)
