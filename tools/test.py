@@ -19,6 +19,8 @@ def main(argv: Optional[Sequence] = None) -> None:
     parser.add_argument(
         '--wait-time', type=float, default=2, help='seconds a picture is shown; default: 2')
     parser.add_argument('--tta', action='store_true', help='augment at test time')
+    parser.add_argument(
+        '--fuse-conv-bn', action='store_true', help='fold batch norms into convolutions, for speed')
     add_common_arguments(parser)
     args = parse(parser, argv)
     cfg = load_config(args.config, args.cfg_options, args.work_dir, args.launcher)
@@ -29,7 +31,8 @@ def main(argv: Optional[Sequence] = None) -> None:
         show_dir=args.show_dir,
         show=args.show,
         wait_time=args.wait_time,
-        tta=args.tta)
+        tta=args.tta,
+        fuse_conv_bn=args.fuse_conv_bn)
 
 
 if __name__ == '__main__':

@@ -20,7 +20,8 @@ from .datasets import check_datasets
 from .device import adapt_to_device, join_processes
 from .environment import require_toolbox
 from .errors import Interrupted
-from .test_options import augment_at_test_time, draw_predictions, keep_predictions
+from .test_options import (FuseConvBN, augment_at_test_time, draw_predictions, drop_averaging,
+                           keep_predictions)
 
 WRONG_ARGUMENTS = re.compile(r'\(\) (got an unexpected keyword|missing \d+ required)')
 
@@ -66,7 +67,8 @@ def test(cfg: Config,
          show_dir: Optional[str] = None,
          show: bool = False,
          wait_time: float = 2.,
-         tta: bool = False) -> dict:
+         tta: bool = False,
+         fuse_conv_bn: bool = False) -> dict:
     """Evaluate a checkpoint.
 
     Args:
@@ -78,6 +80,8 @@ def test(cfg: Config,
         show (bool): Whether to show pictures in a window. Defaults to False.
         wait_time (float): Seconds per picture in the window. Defaults to 2.
         tta (bool): Whether to augment at test time. Defaults to False.
+        fuse_conv_bn (bool): Whether to fold batch norms into convolutions, for speed. Defaults to
+            False.
 
     Returns:
         dict: The metrics.
@@ -94,8 +98,12 @@ def test(cfg: Config,
         augment_at_test_time(cfg)
     if out:
         keep_predictions(cfg, out)
+    if fuse_conv_bn:
+        drop_averaging(cfg)
     cfg.load_from, cfg.resume = checkpoint, False
     with _prepared(cfg, notes) as runner:
+        if fuse_conv_bn:
+            runner.register_hook(FuseConvBN())
         return runner.test()
 
 

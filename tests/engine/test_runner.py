@@ -3,6 +3,7 @@
 import itertools
 import os
 import pickle
+import re
 
 import numpy as np
 import pytest
@@ -93,6 +94,10 @@ def test_stop_resume_and_test(tmp_path, toolbox):
         assert len(list(out.iterdir())) == 4
     else:
         assert len(pickle.loads(out.read_bytes())) == 4
+    fused = engine.test(loaded(path, tmp_path), str(tmp_path / 'run/iter_4.pth'),
+                        fuse_conv_bn=True)
+    assert fused == pytest.approx(metrics, abs=0.01)
+    assert re.search(r'(\d\d) of \d\d batch norms folded', last_log(tmp_path))
     without = {'train_dataloader.dataset.data_root': 'nowhere'}
     for more in (dict(tta=True), dict(), dict(show_dir=str(pictures))):
         assert engine.test(loaded(path, tmp_path, **without), str(tmp_path / 'run/iter_4.pth'),

@@ -47,6 +47,8 @@ def test_evaluates_what_training_reported(trained):
     last = [entry['accuracy/top1'] for entry in reported if 'accuracy/top1' in entry][-1]
     metrics = engine.test(config('qtvit1_imagenet', trained), str(trained / 'run/epoch_2.pth'))
     assert metrics['accuracy/top1'] == pytest.approx(last)
+    assert metrics == engine.test(config('qtvit1_imagenet', trained),
+                                  str(trained / 'run/epoch_2.pth'), fuse_conv_bn=True)
 
 
 @pytest.mark.parametrize('layout', LAYOUTS)
