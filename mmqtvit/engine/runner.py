@@ -20,8 +20,13 @@ from .datasets import check_datasets
 from .device import adapt_to_device, join_processes
 from .environment import require_toolbox
 from .errors import Interrupted
-from .test_options import (FuseConvBN, augment_at_test_time, draw_predictions, drop_averaging,
-                           keep_predictions)
+from .test_options import (
+    FuseConvBN,
+    augment_at_test_time,
+    draw_predictions,
+    drop_averaging,
+    keep_predictions,
+)
 
 WRONG_ARGUMENTS = re.compile(r'\(\) (got an unexpected keyword|missing \d+ required)')
 
