@@ -15,6 +15,7 @@ from torch.utils.flop_counter import FlopCounterMode, sdpa_flop_count
 from tqdm import tqdm
 
 from ..attention import AttentionKernel
+from ..errors import UserError
 from .report import table
 
 aten = torch.ops.aten
@@ -157,11 +158,20 @@ def count(build: Callable[[], nn.Module], size: tuple, progress: bool = False) -
         build (Callable): Returns the model, which is called with images (1, 3, H, W).
         size (tuple[int, int]): (H, W) in pixels.
         progress (bool): Whether to show the layers go by. Defaults to False.
+
+    Raises:
+        UserError: If the model does not run.
     """
+    model = build()
     try:
-        return _count(build(), size, FakeTensorMode(allow_non_fake_inputs=True), progress)
-    except (NotImplementedError, RuntimeError):  # values or a compiled operator are asked for
-        return _count(build(), size, nullcontext(), progress)
+        return _count(model, size, FakeTensorMode(allow_non_fake_inputs=True), progress)
+    except Exception:  # values or a compiled operator are asked for; anything else comes up again
+        model = build()
+    try:
+        return _count(model, size, nullcontext(), progress)
+    except Exception as error:
+        raise UserError(f'the model does not run on one image of {size[0]}×{size[1]}: '
+                        f'{type(error).__name__}: {error}') from error
 
 
 def _count(model: nn.Module, size: tuple, mode: AbstractContextManager, progress: bool) -> Count:

@@ -43,7 +43,7 @@ class WholeModel(nn.Module):
 
     def loss(self, images: Tensor) -> Tensor:
         """Compute the loss of (B, 3, H, W) against made-up truth."""
-        losses = self.model(images, make_samples(self.scope, images, truth=True), mode='loss')
+        losses = self.model(images, make_samples(self.scope, images), mode='loss')
         return self.model.parse_losses(losses)[0]
 
 

@@ -8,20 +8,21 @@ from torch import Tensor
 NUM_INSTANCES = 4
 
 
-def make_samples(scope: str, images: Tensor, truth: bool = False) -> list:
-    """Describe images to a model of a toolbox.
+def make_samples(scope: str, images: Tensor) -> list:
+    """Describe images to a model of a toolbox, with something to learn.
+
+    That is four boxes with masks of class 0, a label map of class 0, or class 0. Some models ask
+    for it in evaluation too.
 
     Args:
         scope (str): 'mmdet', 'mmseg' or 'mmpretrain'.
         images (Tensor): (B, 3, H, W).
-        truth (bool): Whether to add something to learn: four boxes with masks of class 0, a label
-            map of class 0, or class 0. Defaults to False.
 
     Returns:
         list: One of the toolbox's samples for each image.
     """
     make = dict(mmdet=_detection, mmseg=_segmentation, mmpretrain=_classification)[scope]
-    return [make(images.shape[-2:], images.device, truth) for _ in images]
+    return [make(images.shape[-2:], images.device) for _ in images]
 
 
 def _meta(size: tuple) -> dict:
@@ -30,13 +31,11 @@ def _meta(size: tuple) -> dict:
                 batch_input_shape=size, scale_factor=(1., 1.), flip=False, flip_direction=None)
 
 
-def _detection(size: tuple, device: torch.device, truth: bool) -> object:
+def _detection(size: tuple, device: torch.device) -> object:
     from mmdet.structures import DetDataSample
     from mmdet.structures.mask import BitmapMasks
     from mmengine.structures import InstanceData
     sample = DetDataSample(metainfo=_meta(size))
-    if not truth:
-        return sample
     height, width = size
     boxes, masks = [], np.zeros((NUM_INSTANCES, height, width), np.uint8)
     for index in range(NUM_INSTANCES):
@@ -49,21 +48,20 @@ def _detection(size: tuple, device: torch.device, truth: bool) -> object:
         labels=torch.zeros(NUM_INSTANCES, dtype=torch.long, device=device),
         masks=BitmapMasks(masks, height, width))
     sample.ignored_instances = InstanceData(
-        bboxes=torch.zeros(0, 4, device=device), labels=torch.zeros(0, dtype=torch.long))
+        bboxes=torch.zeros(0, 4, device=device),
+        labels=torch.zeros(0, dtype=torch.long, device=device))
     return sample
 
 
-def _segmentation(size: tuple, device: torch.device, truth: bool) -> object:
+def _segmentation(size: tuple, device: torch.device) -> object:
     from mmengine.structures import PixelData
     from mmseg.structures import SegDataSample
     sample = SegDataSample(metainfo=_meta(size))
-    if truth:
-        label = torch.zeros(1, *size, dtype=torch.long, device=device)
-        sample.gt_sem_seg = PixelData(data=label)
+    label = torch.zeros(1, *size, dtype=torch.long, device=device)
+    sample.gt_sem_seg = PixelData(data=label)
     return sample
 
 
-def _classification(size: tuple, device: torch.device, truth: bool) -> object:
+def _classification(size: tuple, device: torch.device) -> object:
     from mmpretrain.structures import DataSample
-    sample = DataSample(metainfo=_meta(size))
-    return sample.set_gt_label(0).to(device) if truth else sample
+    return DataSample(metainfo=_meta(size)).set_gt_label(0).to(device)

@@ -5,6 +5,7 @@ from torch import nn
 from mmqtvit import EfficientViT, QTViT
 from mmqtvit.analysis.counting import count, describe
 from mmqtvit.analysis.models import build_model
+from mmqtvit.errors import UserError
 from mmqtvit.layers import MultiScaleAttention
 
 from ..archs import ARCHS
@@ -113,3 +114,8 @@ def test_parts_of_a_segmentor(tmp_path):
     # one position: a convolution, another over its input and output, the classes
     assert parts['model.decode_head'].macs == 9 * 16 * 8 + 9 * (16 + 8) * 8 + 8 * 3
     assert not counted.uncounted and not counted.regions
+
+
+def test_a_model_that_does_not_run():
+    with pytest.raises(UserError, match='does not run on one image of 5×7: RuntimeError: mat1'):
+        count(lambda: nn.Linear(3, 2), (5, 7))
