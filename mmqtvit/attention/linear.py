@@ -19,8 +19,8 @@ def linear_attention(phi_q: Tensor,
                          {\sum_m (\langle φ(q_n), φ(k_m)\rangle + c) + ε}
 
     The keys are summed up first, so no N×N matrix appears; and the constant, which stands for a
-    feature that is the same for all tokens, adds one column to that sum instead of one row to
-    every token.
+    feature that is the same for all tokens, stays outside the matrix products: it adds the sum of
+    the values to every numerator and the number of tokens to every divisor.
 
     Args:
         phi_q (Tensor): Features of the queries, (B, G, f, N).
@@ -32,20 +32,12 @@ def linear_attention(phi_q: Tensor,
     Returns:
         Tensor: (B, G, d, N).
     """
-    batch, groups, dim, num_tokens = v.shape
-    keys_values = v @ phi_k.transpose(-1, -2)  # (B, G, d, f)
-    keys = phi_k.sum(-1).unsqueeze(-2)  # (B, G, 1, f)
-    state = torch.cat([keys_values, keys], dim=-2).flatten(0, 1)  # (B·G, d + 1, f)
-    queries = phi_q.flatten(0, 1)  # (B·G, f, N)
-    if constant is None:
-        sums = torch.bmm(state, queries)  # (B·G, d + 1, N): numerators, then the divisor
-    else:
-        values = constant * v.sum(-1, keepdim=True)  # (B, G, d, 1)
-        count = (constant * num_tokens).expand(batch, groups, 1, 1)
-        shared = torch.cat([values, count], dim=-2).flatten(0, 1)  # (B·G, d + 1, 1)
-        sums = torch.baddbmm(shared, state, queries)
-    numerator, divisor = sums.split([dim, 1], dim=1)
-    return (numerator / (divisor + eps)).unflatten(0, (batch, groups))
+    numerator = (v @ phi_k.transpose(-1, -2)) @ phi_q  # (B, G, d, f), then (B, G, d, N)
+    divisor = phi_k.sum(-1).unsqueeze(-2) @ phi_q  # (B, G, 1, N)
+    if constant is not None:
+        numerator += constant * v.sum(-1, keepdim=True)
+        divisor += constant * v.shape[-1]
+    return numerator / (divisor + eps)
 
 
 class LinearKernel(AttentionKernel):

@@ -18,8 +18,9 @@ def unit_square(x: Tensor) -> Tensor:
     square = x * x
     # The floor adds 1e-15 to the norm of a token of zeros and less to any other: small enough not
     # to matter at entries of 1e-7, large enough for a zero token to have a zero gradient.
-    norm = (square * square).sum(-2, keepdim=True).add(1e-30).sqrt()
-    return square / norm
+    norm = (square * square).sum(-2, keepdim=True).add_(1e-30).sqrt_()
+    # A multiplication of all entries is faster than a division.
+    return square * norm.reciprocal()
 
 
 class ReleasedQuadraticTaylor(LinearKernel):

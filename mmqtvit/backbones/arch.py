@@ -64,7 +64,7 @@ _LEAN_MBCONV = partial(MBConv, fewer_norms=True)
 SERIES = {
     'b':
     Series(
-        act=nn.Hardswish,
+        act=partial(nn.Hardswish, inplace=True),
         eps=1e-5,
         stem_block=DSConv,
         drop_stem=False,

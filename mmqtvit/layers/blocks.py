@@ -129,7 +129,7 @@ class Residual(nn.Module):
         if self.training and self.drop_path_rate > 0:
             keep = 1 - self.drop_path_rate
             out = out * out.new_empty(out.shape[0], 1, 1, 1).bernoulli_(keep).div_(keep)
-        return x + out
+        return out.add_(x)  # a norm's output: its gradient does not need the values
 
 
 class AttentionBlock(nn.Sequential):

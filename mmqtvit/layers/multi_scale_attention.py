@@ -6,10 +6,11 @@ from typing import Optional
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
+from torch.nn.modules.batchnorm import _BatchNorm
 
 from ..attention import build_kernel
 from .conv import ConvNormAct
-from .norm import build_norm
+from .norm import build_norm, scale_and_shift
 from .position_embedding import PositionEmbedding
 
 
@@ -31,8 +32,33 @@ class ValueShortcut(nn.Module):
 
     def forward(self, v: Tensor, size: tuple[int, int]) -> Tensor:
         """Map values (B, G, d, H·W) of a (H, W) map to the same shape."""
+        norm = self.norm
+        if isinstance(norm, _BatchNorm) and norm.track_running_stats and not norm.training:
+            scale, shift = (x.unsqueeze(-1) for x in scale_and_shift(norm))  # (d, 1)
+            # Unlike a norm layer this takes v as it lies in memory, among q and k.
+            return F.gelu(torch.addcmul(shift, v.to(scale.dtype), scale)).to(v.dtype)
         maps = v.flatten(0, 1).unflatten(-1, size)  # (B·G, d, H, W)
-        return F.gelu(self.norm(maps)).view(v.shape)
+        return F.gelu(norm(maps)).view(v.shape)
+
+
+class GroupedPointwiseConv(nn.Conv2d):
+    """A 1×1 convolution within groups of channels, as one batch of matrix products.
+
+    PyTorch runs a convolution with many groups on a CPU group by group.
+
+    Args:
+        channels (int): Input and output channels.
+        groups (int): Groups.
+    """
+
+    def __init__(self, channels: int, groups: int) -> None:
+        super().__init__(channels, channels, 1, groups=groups, bias=False)
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Map (B, C, H, W) to (B, C, H, W)."""
+        weight = self.weight.flatten(1).unflatten(0, (self.groups, -1))  # (groups, d, d)
+        tokens = x.flatten(2).unflatten(1, (self.groups, -1))  # (B, groups, d, H·W)
+        return (weight @ tokens).view(x.shape)
 
 
 class MultiScaleAttention(nn.Module):
@@ -69,7 +95,7 @@ class MultiScaleAttention(nn.Module):
         self.aggregations = nn.ModuleList(
             nn.Sequential(
                 nn.Conv2d(width, width, scale, padding=scale // 2, groups=width, bias=False),
-                nn.Conv2d(width, width, 1, groups=3 * heads, bias=False)) for scale in scales)
+                GroupedPointwiseConv(width, groups=3 * heads)) for scale in scales)
         self.position_embedding = None
         if native_size is not None:
             self.position_embedding = PositionEmbedding(self.num_groups, head_dim, native_size)
@@ -88,5 +114,5 @@ class MultiScaleAttention(nn.Module):
             k = k + self.position_embedding(size)
         out = self.kernel(q, k, v, size)
         if self.value_shortcut is not None:
-            out = out + self.value_shortcut(v, size)
+            out = self.value_shortcut(v, size).add_(out)
         return self.proj(out.flatten(1, 2).unflatten(-1, size))
