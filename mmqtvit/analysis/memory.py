@@ -31,7 +31,7 @@ def peak_memory(call: Callable, device: torch.device) -> Optional[int]:
     gc.collect()
     if device.type != 'cpu':
         return _peak_of_accelerator(call, getattr(torch, device.type))
-    with profile(activities=[ProfilerActivity.CPU], profile_memory=True, acc_events=True) as record:
+    with profile(activities=[ProfilerActivity.CPU], profile_memory=True) as record:
         call()
     changes = [(event.start_ns(), event.nbytes())
                for event in record.profiler.kineto_results.events() if event.name() == '[memory]']

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
+from typing import Optional
 
 import matplotlib
 
@@ -14,10 +15,11 @@ from tqdm import tqdm  # noqa: E402
 
 from ..attention import KERNELS, AttentionKernel, build_kernel  # noqa: E402
 from ..errors import UserError  # noqa: E402
+from .limits import Limits  # noqa: E402
 from .literal import LiteralQuadraticTaylor  # noqa: E402
 from .models import parse_kernel  # noqa: E402
 from .report import save_figure  # noqa: E402
-from .timing import Case, Schedule, measure  # noqa: E402
+from .timing import Case, Measurement, Schedule, measure  # noqa: E402
 
 LITERAL = 'literal'
 NAMES = (*KERNELS, LITERAL)
@@ -103,10 +105,21 @@ def run(kernels: Sequence, sizes: Sequence, groups: int, head_dim: int, dtype: s
     return measurements
 
 
-def tokens(measurement) -> int:
+def tokens(measurement: Measurement) -> int:
     """Number of tokens of a measurement's map."""
     height, width = measurement.labels['size'].split('x')
     return int(height) * int(width)
+
+
+def least_ms(limits: Limits, groups: int, head_dim: int,
+             measurement: Measurement) -> Optional[float]:
+    """The least time of a measurement's kernel in ms; None for a pass that has no such bound."""
+    labels = measurement.labels
+    if labels['pass'] != 'forward':
+        return None
+    itemsize = torch.empty((), dtype=getattr(torch, labels['dtype'])).itemsize
+    return 1e3 * limits.seconds(build(labels['kernel'], head_dim), groups, tokens(measurement),
+                                itemsize)
 
 
 def plot_scaling(measurements: Sequence, title: str, path: Path) -> None:

@@ -31,16 +31,17 @@ def describe(measurements: Sequence, schedule: Schedule, conditions: dict, withi
              len(measurement.times), round(ratio, 3),
              *(column(measurement) for column in more.values()), _megabytes(measurement.peak)]
             for measurement, ratio in zip(measurements, ratios(measurements, within))]
+    notes = [f'Ratio: to the first one of the same {", ".join(within)}. Peak: tensors above what '
+             'was there before the call.']
     if any(measurement.kept is not None for measurement in measurements):
         header.append('kept for backward, MB')
         rows = [[*row, _megabytes(measurement.kept)]
                 for row, measurement in zip(rows, measurements)]
+        notes.append('Kept: beyond inputs and parameters.')
     return '\n'.join([
         ', '.join(f'{name} {value}' for name, value in conditions.items()),
         f'{schedule.warmup} warm-up calls, up to {schedule.repeats} that count, in turns', '',
-        table(header, rows), '',
-        f'Ratio: to the first one of the same {", ".join(within)}. Peak: tensors above what was '
-        'there before the call. Kept: beyond inputs and parameters.'])
+        table(header, rows), '', ' '.join(notes)])
 
 
 def _quartiles(measurement: Measurement) -> str:

@@ -2,12 +2,14 @@
 
 from argparse import ArgumentParser
 from collections.abc import Sequence
+from functools import partial
 from typing import Optional
 
 from mmqtvit.analysis.arguments import add_measuring_arguments, prepare_machine, schedule_of
 from mmqtvit.analysis.benchmark import PASSES
+from mmqtvit.analysis.limits import measure_limits
 from mmqtvit.analysis.models import parse_size
-from mmqtvit.analysis.operators import LITERAL, NAMES, plot_scaling, run, tokens
+from mmqtvit.analysis.operators import LITERAL, NAMES, least_ms, plot_scaling, run, tokens
 from mmqtvit.analysis.report import conditions
 from mmqtvit.analysis.results import describe, in_short, save
 from mmqtvit.attention import KERNELS
@@ -37,9 +39,15 @@ def main(argv: Optional[Sequence] = None) -> None:
     device, schedule = prepare_machine(args), schedule_of(args)
     measurements = run(args.kernels, [parse_size(size) for size in args.sizes], args.groups,
                        args.head_dim, args.dtype, args.passes, device, schedule)
-    circumstances = dict(conditions(device), groups=args.groups, head_dim=args.head_dim)
+    limits = measure_limits(device)
+    circumstances = dict(conditions(device), groups=args.groups, head_dim=args.head_dim,
+                         copied_GB_per_s=round(limits.bytes / 1e9, 2),
+                         multiplied_GMAC_per_s=round(limits.macs / 1e9, 2))
     print(describe(measurements, schedule, circumstances, ('size', 'pass'), {
-        'ns per token': lambda measurement: measurement.median / tokens(measurement) * 1e9}))
+        'ns per token': lambda measurement: measurement.median / tokens(measurement) * 1e9,
+        'least, ms': partial(least_ms, limits, args.groups, args.head_dim)}))
+    print('Least: of a forward pass, by what the machine copies (q, k, v and the output once) or '
+          'multiplies in a second.')
     if args.out:
         save(measurements, schedule, circumstances, args.out)
     if args.plot:
