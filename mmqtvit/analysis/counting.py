@@ -14,8 +14,8 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils.flop_counter import FlopCounterMode, sdpa_flop_count
 from tqdm import tqdm
 
-from ..attention import AttentionKernel
 from ..errors import UserError
+from ..layers import MultiScaleAttention
 from .report import table
 
 aten = torch.ops.aten
@@ -31,8 +31,8 @@ FORMULAS = {
         2 * left[0] * left[1] * left[2] * right[2],
 }
 
-#: Products of two activations, as attention has them; a layer's are mm, addmm and convolution.
-ACTIVATION_PRODUCTS = {
+#: Batched products, which as a rule are of two activations; a layer's are mm, addmm, convolution.
+BATCHED_PRODUCTS = {
     aten.bmm, aten.baddbmm, aten._scaled_dot_product_flash_attention_for_cpu,
     aten._scaled_dot_product_flash_attention, aten._scaled_dot_product_efficient_attention,
     aten._scaled_dot_product_cudnn_attention
@@ -49,8 +49,8 @@ class Part(NamedTuple):
         name (str): Name of the module.
         params (int): Number of parameters.
         macs (int): Multiply-adds.
-        attention_macs (int): Of these, the ones inside attention kernels and, outside of this
-            package's kernels, those of products of two activations.
+        attention_macs (int): Of these, the ones inside this package's kernels and, outside of its
+            attention layers, those of batched matrix products.
     """
     name: str
     params: int
@@ -124,13 +124,14 @@ class _Tally:
         return sum(self.macs(f'{name}.{child}'.lstrip('.'), operators) for child, _ in children)
 
     def attention_macs(self, name: str) -> int:
-        kernels = [f'{name}.{inner}'.strip('.')
-                   for inner, module in self.model.get_submodule(name).named_modules()
-                   if isinstance(module, AttentionKernel)]
-        products = self.macs(name, ACTIVATION_PRODUCTS.__contains__)
-        for kernel in kernels:
-            products += self.macs(kernel, lambda op: op not in ACTIVATION_PRODUCTS)
-        return products
+        macs = self.macs(name, BATCHED_PRODUCTS.__contains__)
+        for inner, module in self.model.get_submodule(name).named_modules():
+            if isinstance(module, MultiScaleAttention):
+                layer = f'{name}.{inner}'.strip('.')
+                # Its convolutions may be written as batched products too.
+                macs -= self.macs(layer, BATCHED_PRODUCTS.__contains__)
+                macs += self.macs(f'{layer}.kernel')
+        return macs
 
     def part(self, name: str) -> Part:
         module = self.model.get_submodule(name)
@@ -200,8 +201,8 @@ def describe(counted: Count) -> str:
         table(('part', 'parameters, M', 'MACs, G', 'of the whole', 'attention, G', 'of the part'),
               rows), '',
         'A MAC is one multiplication with its addition, two FLOPs. Counted: convolutions, linear '
-        'layers, matrix products. Attention: all of these in a kernel of this package, and '
-        'products of two activations elsewhere.']
+        'layers, matrix products. Attention: the kernel where the layer is of this package, '
+        'batched matrix products elsewhere.']
     if any(part.name.startswith('model.') for part in counted.parts):
         lines.append("Run: backbone, neck and heads as in the toolbox's mode='tensor', without "
                      'post-processing. An auxiliary head takes part in training alone.')
