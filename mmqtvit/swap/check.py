@@ -60,14 +60,15 @@ def check_config(cfg: Config, size: Optional[tuple] = None, loss: bool = True,
     require_toolbox(cfg)
     scope, data = cfg.default_scope, copy.deepcopy(cfg.to_dict())
     part = find_backbone(data['model'])
-    if not part.get('data_preprocessor') and data.get('data_preprocessor'):
-        part['data_preprocessor'] = data['data_preprocessor']
+    if not part.get('data_preprocessor'):
+        part['data_preprocessor'] = _outer_preprocessor(data, scope)
     part, _ = replace_sync_bn(_with_reachable_teacher(part, scope))
     if size:
         _let_batches_have_any_size(part, size)
     size = tuple(size or config_image_size(cfg))
     with quiet(), DefaultScope.overwrite_default_scope(scope):
         model = _step('building the model', build_without_weights, part, scope)
+        _step('initialising the model', model.init_weights)
         _step('the forward pass', _predict, model, part, scope, size)
         value = _step('the loss step', _take_loss_step, model, part, scope, size,
                       num_images) if loss else None
@@ -80,6 +81,15 @@ def _step(what: str, run: Any, *args) -> Any:
     except Exception as error:  # anything can go wrong in a toolbox
         words = str(error).strip().splitlines() or ['']
         raise CheckFailed(f'{what} fails: {type(error).__name__}: {words[0][:300]}') from error
+
+
+def _outer_preprocessor(data: dict, scope: str) -> dict:
+    """What stands in for the preprocessor of a detector that gets its images from a wrapper."""
+    outer = data['model'].get('data_preprocessor') or data.get('data_preprocessor') or {}
+    if scope != 'mmdet':
+        return outer
+    taken = ('mean', 'std', 'bgr_to_rgb', 'pad_size_divisor')
+    return dict(type='DetDataPreprocessor', **{key: outer[key] for key in taken if key in outer})
 
 
 def _with_reachable_teacher(part: dict, scope: str) -> dict:

@@ -1,7 +1,7 @@
 """What goes with a backbone: its own arguments, weights, input normalisation, optimiser keys."""
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any, Optional, Union
 
 from ..backbones import EfficientViT, QTViT
@@ -100,28 +100,33 @@ def set_normalisation(cfg: dict, model: dict, part: dict, scope: str,
     Returns:
         list[str]: Warnings.
     """
-    found = list(_preprocessors(part)) or list(_preprocessors(model)) or list(_preprocessors(cfg))
-    if not found:
+    # A wrapper normalises for the detector in it, whose own preprocessor then rests.
+    found = [_innermost(node) for node in (part, model)]
+    found = [each for each in found if each is not None] or [_innermost(cfg)]
+    if found == [None]:
         return ['there is no data_preprocessor: images have to be normalised as for ImageNet']
-    preprocessor = found[-1]  # the innermost
+    for preprocessor in found:
+        _normalise(preprocessor, scope, strides)
+    return []
+
+
+def _normalise(preprocessor: dict, scope: str, strides: tuple) -> None:
     for key, value in (('mean', MEAN), ('std', STD)):
         if list(preprocessor.get(key) or ()) != list(value):
             preprocessor[key] = list(value)
-    preprocessor['to_rgb' if scope == 'mmpretrain' else 'bgr_to_rgb'] = True
+    named_to_rgb = scope == 'mmpretrain' or type_name(preprocessor) == 'ReIDDataPreprocessor'
+    preprocessor['to_rgb' if named_to_rgb else 'bgr_to_rgb'] = True
     if preprocessor.get('rgb_to_bgr'):
         preprocessor['rgb_to_bgr'] = False
     for key in ('pad_size_divisor', 'size_divisor'):
         divisor, (before, after) = preprocessor.get(key), strides
         if divisor and divisor > 1 and before and divisor % before == 0 and divisor % after:
             preprocessor[key] = math.lcm(divisor, after)
-    return []
 
 
-def _preprocessors(node: dict) -> Iterator:
+def _innermost(node: dict) -> Optional[dict]:
     inner = node.get('data_preprocessor')
-    if isinstance(inner, dict):
-        yield inner
-        yield from _preprocessors(inner)
+    return (_innermost(inner) or inner) if isinstance(inner, dict) else None
 
 
 def adapt_optimizer(cfg: dict, old: Probe, new: Probe, others: Sequence, scope: str) -> list:

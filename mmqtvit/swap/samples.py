@@ -58,10 +58,11 @@ def _detection(part: dict, size: tuple, num_images: int) -> dict:
             batch_size=1, num_frames=2, key_frames_inds=[0], image_shapes=shapes[:1],
             num_classes=num_classes, with_mask=True)
     roi_head = part.get('roi_head') or {}
-    semantic_stride = 8 if roi_head.get('semantic_head') else 1
+    with_semantic = any(key in {**part, **roi_head} for key in ('semantic_head', 'panoptic_head'))
     data = demo_mm_inputs(
-        num_images, shapes, num_classes=max(num_classes, 2), with_mask=True, with_semantic=True,
-        sem_seg_output_strides=semantic_stride)
+        num_images, shapes, num_classes=max(num_classes, 2), with_mask=True,
+        with_semantic=with_semantic,
+        sem_seg_output_strides=8 if roi_head.get('semantic_head') else 1)
     for sample in data['data_samples']:
         sample.gt_instances.labels %= num_classes
     if roi_head and not part.get('rpn_head'):  # Fast R-CNN reads proposals from files

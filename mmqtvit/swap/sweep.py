@@ -1,0 +1,241 @@
+"""Swaps the backbone of the configs that the installed toolboxes carry, and runs the results."""
+
+import csv
+import json
+import time
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from dataclasses import asdict, dataclass
+from importlib.metadata import version
+from multiprocessing import get_context
+from pathlib import Path
+from typing import Optional
+
+import torch
+import yaml
+from mmengine import Config
+from mmengine.utils import get_installed_path
+from tqdm import tqdm
+
+from ..engine.environment import PACKAGES
+from ..errors import UserError
+from .check import CheckFailed, check_config
+from .image_size import config_image_size
+from .leaf import leaf_text
+from .refuse import SwapRefused
+from .swap import plan_swap
+
+RUNS, REFUSED, BROKEN, FAILED = 'runs', 'refused', 'broken before', 'failed'
+LONG_SIDE = 320  # pixels, to which images are scaled down
+NO_IMAGE_BACKBONE = ('has no image backbone', 'keeps its image encoder', 'a text tower', 'no model',
+                     'text-conditioned')
+
+
+@dataclass(frozen=True)
+class Result:
+    """What became of one config.
+
+    Args:
+        config (str): As ``mmdet::…``.
+        family (str): The folder.
+        outcome (str): 'runs', 'refused', 'broken before' (the original fails as well) or 'failed'.
+        reason (str): Why it does not run. Defaults to ''.
+        warnings (str): What the swap warns of. Defaults to ''.
+        seconds (float): Defaults to 0.
+    """
+    config: str
+    family: str
+    outcome: str
+    reason: str = ''
+    warnings: str = ''
+    seconds: float = 0.
+
+    @property
+    def has_image_backbone(self) -> bool:
+        """Whether there is anything to exchange."""
+        return not any(words in self.reason for words in NO_IMAGE_BACKBONE)
+
+
+def list_configs(toolbox: str, every: bool = False) -> dict:
+    """The configs that a toolbox's wheel carries, those without a model left out.
+
+    Args:
+        toolbox (str): 'mmdet', 'mmseg' or 'mmpretrain'.
+        every (bool): Whether to list all, instead of the first in the metafile of each folder
+            (the first by name where there is no metafile). Defaults to False.
+
+    Returns:
+        dict[str, list[str]]: Configs as ``mmdet::…`` by family.
+    """
+    root = Path(get_installed_path(toolbox)) / '.mim' / 'configs'
+    families = {}
+    for folder in sorted(path for path in root.iterdir() if path.is_dir()):
+        if folder.name == '_base_':
+            continue
+        files = sorted(folder.rglob('*.py'))
+        chosen = files if every else [_default(folder, files, root)]
+        families[folder.name] = [
+            f'{toolbox}::{path.relative_to(root).as_posix()}' for path in chosen if path]
+    return families
+
+
+def _default(folder: Path, files: Sequence, root: Path) -> Optional[Path]:
+    metafile = folder / 'metafile.yml'
+    if metafile.is_file():
+        content = yaml.safe_load(metafile.read_text(encoding='utf-8'))
+        for model in content.get('Models') or () if isinstance(content, dict) else ():
+            path = root.parent / str(model.get('Config', ''))
+            if path.is_file():
+                return path
+    return next((path for path in files if 'model' in path.read_text(encoding='utf-8')),
+                files[0] if files else None)
+
+
+def try_config(config: str, family: str, arch: str = 'qtvit1') -> Result:
+    """Swap one config, write and reload the leaf, and run the model forward on small noise."""
+    start = time.perf_counter()
+    torch.set_num_threads(1)
+    cfg, swap = None, None
+    try:
+        cfg = read(config)
+        swap = plan_swap(cfg, arch)
+        _check_leaf(config, cfg, swap.cfg)
+        run_forward(swap.cfg)
+        outcome, reason = RUNS, ''
+    except SwapRefused as error:
+        outcome, reason = REFUSED, error.reason
+    except CheckFailed as error:
+        outcome, reason = FAILED, str(error)
+        if _fails(cfg):
+            outcome, reason = BROKEN, f'so does the original: {error}'
+    except UserError as error:
+        outcome, reason = BROKEN, str(error)
+    except Exception as error:  # a bug: reported, and the sweep goes on
+        outcome, reason = FAILED, f'{type(error).__name__}: {error}'
+    return Result(config, family, outcome, reason.replace('\n', ' '),
+                  '; '.join(swap.warnings) if swap else '', round(time.perf_counter() - start, 1))
+
+
+def run_forward(cfg: Config) -> None:
+    """Run a model forward on small images; on images of its own size where these do not do.
+
+    Raises:
+        CheckFailed: If it runs on neither.
+    """
+    size = config_image_size(cfg)
+    try:
+        check_config(cfg, reduced(size), loss=False)
+    except CheckFailed:  # poolings of a fixed size
+        if reduced(size) == tuple(size):
+            raise
+        check_config(cfg, size, loss=False)
+
+
+def reduced(size: Sequence) -> tuple:
+    """A size with the long side at most 320 pixels, both sides multiples of 32 if scaled."""
+    scale = LONG_SIDE / max(size)
+    if scale >= 1:
+        return tuple(size)
+    return tuple(max(32, round(side * scale / 32) * 32) for side in size)
+
+
+def read(config: str) -> Config:
+    """Read a toolbox's own config.
+
+    Raises:
+        UserError: If it cannot be read, such as for a parent that the wheel lacks.
+    """
+    toolbox, _, name = config.partition('::')
+    path = Path(get_installed_path(toolbox)) / '.mim' / 'configs' / name
+    try:
+        return Config.fromfile(path)
+    except Exception as error:
+        raise UserError(f'cannot be read: {type(error).__name__}: {error}') from error
+
+
+def _check_leaf(config: str, cfg: Config, swapped: Config) -> None:
+    """Make sure that the text that is written gives the swapped config.
+
+    Raises:
+        ValueError: If it does not.
+    """
+    toolbox, _, name = config.partition('::')
+    base = str(Path(get_installed_path(toolbox)) / '.mim' / 'configs' / name)
+    reloaded = Config.fromstring(leaf_text(base, cfg, swapped), '.py')
+    if reloaded.to_dict() != swapped.to_dict():
+        raise ValueError('the written config is not the swapped one')
+
+
+def _fails(cfg: Config) -> bool:
+    try:
+        run_forward(cfg)
+    except UserError:
+        return True
+    return False
+
+
+def run_sweep(toolboxes: Sequence, folder: str, every: bool = False, workers: int = 1,
+              arch: str = 'qtvit1') -> list:
+    """Try configs in processes of their own, going on where an earlier call stopped.
+
+    Args:
+        toolboxes (Sequence[str]): Some of 'mmdet', 'mmseg', 'mmpretrain'.
+        folder (str): Where ``results.jsonl`` grows and ``results.csv`` is written at the end.
+        every (bool): As for :func:`list_configs`. Defaults to False.
+        workers (int): Processes at a time. Defaults to 1.
+        arch (str): Defaults to 'qtvit1'.
+
+    Returns:
+        list[Result]: In the order of the configs.
+    """
+    Path(folder).mkdir(parents=True, exist_ok=True)
+    record = Path(folder, 'results.jsonl')
+    done = {result.config: result for result in _recorded(record)}
+    jobs = {config: family for toolbox in toolboxes
+            for family, configs in list_configs(toolbox, every).items() for config in configs}
+    waiting = {config: family for config, family in jobs.items() if config not in done}
+    with ProcessPoolExecutor(workers, get_context('spawn')) as pool, \
+            record.open('a', encoding='utf-8') as log:
+        futures = [pool.submit(try_config, config, family, arch)
+                   for config, family in waiting.items()]
+        for future in tqdm(as_completed(futures), total=len(futures), unit='config'):
+            result = future.result()
+            done[result.config] = result
+            print(json.dumps(asdict(result)), file=log, flush=True)
+    results = [done[config] for config in jobs]
+    with Path(folder, 'results.csv').open('w', newline='', encoding='utf-8') as file:
+        writer = csv.DictWriter(file, list(Result.__dataclass_fields__))
+        writer.writeheader()
+        writer.writerows(asdict(result) for result in results)
+    return results
+
+
+def _recorded(path: Path) -> Iterator:
+    if path.is_file():
+        for line in path.read_text(encoding='utf-8').splitlines():
+            yield Result(**json.loads(line))
+
+
+def summarise(results: Sequence, arch: str = 'qtvit1') -> str:
+    """A Markdown report: counts by toolbox, then each family with what became of it."""
+    toolboxes = list(dict.fromkeys(result.config.split('::')[0] for result in results))
+    lines = ['| toolbox | configs | with an image backbone | swapped and run | refused | fail '
+             'before the swap too | failed |', '| --- | --- | --- | --- | --- | --- | --- |']
+    for toolbox in toolboxes:
+        own = [result for result in results if result.config.startswith(f'{toolbox}::')]
+        counts = Counter(result.outcome for result in own)
+        subjects = sum(result.has_image_backbone for result in own)
+        share = f' ({counts[RUNS] / subjects:.0%})' if subjects else ''
+        lines.append(f'| {toolbox} {version(PACKAGES[toolbox])} | {len(own)} | {subjects} | '
+                     f'{counts[RUNS]}{share} | {counts[REFUSED]} | {counts[BROKEN]} | '
+                     f'{counts[FAILED]} |')
+    for toolbox in toolboxes:
+        lines += ['', f'## {toolbox}', '', '| family | config | outcome | remarks |',
+                  '| --- | --- | --- | --- |']
+        for result in results:
+            if result.config.startswith(f'{toolbox}::'):
+                name = result.config.split('/', 1)[-1].removesuffix('.py')
+                remarks = (result.reason or result.warnings).replace('|', r'\|')
+                lines.append(f'| {result.family} | {name} | {result.outcome} | {remarks} |')
+    return '\n'.join(lines) + '\n'
