@@ -4,27 +4,23 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple, Optional
 
-import matplotlib
+import cv2
+import numpy as np
+import torch
+from torch import Tensor, nn
+from tqdm import tqdm
 
-matplotlib.use('Agg')
-import cv2  # noqa: E402
-import matplotlib.pyplot as plt  # noqa: E402
-import numpy as np  # noqa: E402
-import torch  # noqa: E402
-from torch import Tensor, nn  # noqa: E402
-from tqdm import tqdm  # noqa: E402
-
-from ..attention import KERNELS  # noqa: E402
-from ..backbones import EfficientViT  # noqa: E402
-from ..errors import UserError  # noqa: E402
-from ..layers import MultiScaleAttention  # noqa: E402
-from ..weights.convert import ARCHS  # noqa: E402
-from ..weights.load import group as summed_up  # noqa: E402
-from ..weights.load import load_weights  # noqa: E402
-from ..weights.read import read_checkpoint  # noqa: E402
-from . import operators  # noqa: E402
-from .models import BACKBONE, build_model, parse_kernel, read_model_config  # noqa: E402
-from .report import save_figure  # noqa: E402
+from ..attention import KERNELS
+from ..backbones import EfficientViT
+from ..errors import UserError
+from ..layers import MultiScaleAttention
+from ..weights.convert import ARCHS
+from ..weights.load import group as summed_up
+from ..weights.load import load_weights
+from ..weights.read import read_checkpoint
+from . import operators
+from .figure import plt, save_figure
+from .models import BACKBONE, build_model, parse_kernel, read_model_config
 
 #: Of ImageNet, in RGB, as the classifiers were trained.
 IMAGENET = dict(mean=(123.675, 116.28, 103.53), std=(58.395, 57.12, 57.375), to_rgb=True)
@@ -277,4 +273,3 @@ def plot_maps(image: np.ndarray, size: tuple, query: tuple, maps: Sequence, path
                   markeredgecolor='black')
         axis.set(xlim=(0, width), ylim=(height, 0))
     save_figure(figure, path)
-    plt.close(figure)

@@ -68,8 +68,8 @@ class Plan(NamedTuple):
             if 'fused' in mode and 'train' in self.passes:
                 raise UserError(f'mode {mode} is for evaluation: norms are folded into the '
                                 'convolutions; leave out --passes train')
-        for name, known in (('dtype', DTYPES), ('pass', PASSES)):
-            for value in getattr(self, f'{name}es' if name == 'pass' else f'{name}s'):
+        for name, values, known in (('dtype', self.dtypes, DTYPES), ('pass', self.passes, PASSES)):
+            for value in values:
                 if value not in known:
                     raise UserError(f'a {name} is one of {", ".join(known)}, got {value!r}')
 
@@ -110,8 +110,9 @@ def case_of(model: nn.Module, images: Tensor, labels: dict) -> Case:
     if labels['pass'] == 'forward':
         model = prepare(model, labels['mode'])
         return Case(labels, partial(_forward, model, images, precision))
+    model.train()
     existing = [images, *model.parameters(), *model.buffers()]
-    forward = partial(_loss, prepare(_Loss(model.train()), labels['mode']), images, precision)
+    forward = partial(_loss, prepare(_Loss(model), labels['mode']), images, precision)
     optimizer = torch.optim.SGD(model.parameters(), lr=1e-6)
     return Case(labels, partial(_step, forward, optimizer), forward, existing)
 

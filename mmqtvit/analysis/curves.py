@@ -4,10 +4,7 @@ import json
 from pathlib import Path
 from typing import NamedTuple, Optional
 
-import matplotlib
-
-matplotlib.use('Agg')
-import matplotlib.pyplot as plt  # noqa: E402
+from .figure import plt
 
 #: What evaluations report, best known first.
 METRICS = ('mIoU', 'coco/bbox_mAP_50', 'coco/bbox_mAP', 'coco/segm_mAP', 'accuracy/top1')

@@ -5,23 +5,20 @@ from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
-import matplotlib
+import torch
+from torch import nn
+from tqdm import tqdm
 
-matplotlib.use('Agg')
-import matplotlib.pyplot as plt  # noqa: E402
-import torch  # noqa: E402
-from torch import nn  # noqa: E402
-from tqdm import tqdm  # noqa: E402
-
-from ..attention import KERNELS  # noqa: E402
-from ..backbones import EfficientViT, QTViT  # noqa: E402
-from ..backbones.arch import NUM_STAGES, QTVIT_NAMES, SERIES  # noqa: E402
-from . import operators  # noqa: E402
-from .benchmark import EAGER, PASSES, case_of  # noqa: E402
-from .counting import Part, count  # noqa: E402
-from .models import parse_kernel  # noqa: E402
-from .report import save_figure, table  # noqa: E402
-from .timing import Measurement, Schedule, measure, ratios  # noqa: E402
+from ..attention import KERNELS
+from ..backbones import EfficientViT, QTViT
+from ..backbones.arch import NUM_STAGES, QTVIT_NAMES, SERIES
+from . import operators
+from .benchmark import EAGER, PASSES, case_of
+from .counting import Part, count
+from .figure import plt, save_figure
+from .models import parse_kernel
+from .report import table
+from .timing import Measurement, Schedule, measure, ratios
 
 ARCHS = {**EfficientViT.ARCHS, **QTViT.ARCHS}
 COUNTS = ('parameters, M', 'attention, G MACs', 'whole, G MACs', 'attention, %')
@@ -189,7 +186,6 @@ def plot(costs: Sequence, title: str, path: Path) -> None:
     figure.legend([f'map of {size.replace("x", "×")}' for size in sizes],
                   loc='outside lower center', ncols=len(sizes))
     save_figure(figure, path)
-    plt.close(figure)
 
 
 def _bars(axis: plt.Axes, costs: Sequence, value: Callable, kernels: Sequence, height: float,

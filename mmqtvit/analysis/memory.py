@@ -10,9 +10,6 @@ from torch import Tensor
 from torch.autograd.graph import saved_tensors_hooks
 from torch.profiler import ProfilerActivity, profile
 
-# The profiler's library looks for a GPU first, and complains where there is none.
-os.environ.setdefault('KINETO_LOG_LEVEL', '5')
-
 
 def peak_memory(call: Callable, device: torch.device) -> Optional[int]:
     """Run a call and tell how far the memory of its tensors rose above where it started.
@@ -31,6 +28,8 @@ def peak_memory(call: Callable, device: torch.device) -> Optional[int]:
     gc.collect()
     if device.type != 'cpu':
         return _peak_of_accelerator(call, getattr(torch, device.type))
+    # The profiler's library looks for a GPU first, and complains where there is none.
+    os.environ.setdefault('KINETO_LOG_LEVEL', '5')
     with profile(activities=[ProfilerActivity.CPU], profile_memory=True) as record:
         call()
     changes = [(event.start_ns(), event.nbytes())

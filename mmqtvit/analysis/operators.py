@@ -5,21 +5,17 @@ from functools import partial
 from pathlib import Path
 from typing import Optional
 
-import matplotlib
+import torch
+from torch import Tensor
+from tqdm import tqdm
 
-matplotlib.use('Agg')
-import matplotlib.pyplot as plt  # noqa: E402
-import torch  # noqa: E402
-from torch import Tensor  # noqa: E402
-from tqdm import tqdm  # noqa: E402
-
-from ..attention import KERNELS, AttentionKernel, build_kernel  # noqa: E402
-from ..errors import UserError  # noqa: E402
-from .limits import Limits  # noqa: E402
-from .literal import LiteralQuadraticTaylor  # noqa: E402
-from .models import parse_kernel  # noqa: E402
-from .report import save_figure  # noqa: E402
-from .timing import Case, Measurement, Schedule, measure  # noqa: E402
+from ..attention import KERNELS, AttentionKernel, build_kernel
+from ..errors import UserError
+from .figure import plt, save_figure
+from .limits import Limits
+from .literal import LiteralQuadraticTaylor
+from .models import parse_kernel
+from .timing import Case, Measurement, Schedule, measure
 
 LITERAL = 'literal'
 NAMES = (*KERNELS, LITERAL)
@@ -153,4 +149,3 @@ def plot_scaling(measurements: Sequence, title: str, path: Path) -> None:
     figure.suptitle(title, size=9)
     figure.legend(*times.get_legend_handles_labels(), loc='outside lower center', ncols=2)
     save_figure(figure, path)
-    plt.close(figure)

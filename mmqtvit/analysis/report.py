@@ -96,16 +96,3 @@ def _write(path: Path, text: str) -> None:
         path.write_text(text)
     except OSError as error:
         raise UserError(f'cannot write {path}: {error.strerror}') from error
-
-
-def save_figure(figure: object, path: Path) -> None:
-    """Save a matplotlib figure; the folder is made.
-
-    Raises:
-        UserError: If the file cannot be written, or its ending is no picture format.
-    """
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        figure.savefig(path, dpi=120)
-    except (OSError, ValueError) as error:
-        raise UserError(f'cannot write {path}: {error}') from error

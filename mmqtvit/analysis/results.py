@@ -4,13 +4,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Optional
 
-import matplotlib
-
-matplotlib.use('Agg')
-import matplotlib.pyplot as plt  # noqa: E402
-
-from .report import save_figure, table, write_csv, write_json  # noqa: E402
-from .timing import Measurement, Schedule, ratios  # noqa: E402
+from .figure import plt, save_figure
+from .report import table, write_csv, write_json
+from .timing import Measurement, Schedule, ratios
 
 
 def describe(measurements: Sequence, schedule: Schedule, conditions: dict, within: Sequence,
@@ -105,7 +101,6 @@ def plot_ratios(measurements: Sequence, conditions: dict, path: Path) -> None:
         [plt.Rectangle((0, 0), 1, 1, color=f'C{number}') for number in range(len(variants))],
         [', '.join(variant) for variant in variants], loc='outside lower center')
     save_figure(figure, path)
-    plt.close(figure)
 
 
 def in_short(conditions: dict) -> str:

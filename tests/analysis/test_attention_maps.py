@@ -34,9 +34,10 @@ def test_weights_are_what_the_kernel_does_with_each_value(name):
     kernel = build(name, dim).eval().double()
     weights = torch.stack([attention_weights(kernel, (q, k, v, size), n) for n in range(15)], 1)
     assert weights.shape == (groups, 15, 15)
-    with torch.no_grad():  # the value of one token is 1, of the others 0
-        columns = [kernel(q, k, torch.eye(15, dtype=torch.float64)[m].expand_as(v), size).mean(2)[0]
-                   for m in range(15)]
+    with torch.no_grad():  # the value of one token is 1, of the others 0; a bias is no weight
+        bias = kernel(q, k, torch.zeros_like(v), size)
+        columns = [(kernel(q, k, values.expand_as(v), size) - bias).mean(2)[0]
+                   for values in torch.eye(15, dtype=torch.float64)]
     assert torch.allclose(weights, torch.stack(columns, -1), atol=1e-10)
 
 

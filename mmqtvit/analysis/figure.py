@@ -1,0 +1,27 @@
+"""matplotlib without a screen."""
+
+from pathlib import Path
+
+import matplotlib
+
+matplotlib.use('Agg')
+import matplotlib.pyplot as plt  # noqa: E402
+
+from ..errors import UserError  # noqa: E402
+
+__all__ = ['plt', 'save_figure']
+
+
+def save_figure(figure: plt.Figure, path: Path) -> None:
+    """Write a figure as a picture and close it; the folder is made.
+
+    Raises:
+        UserError: If the file cannot be written, or its ending is no picture format.
+    """
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        figure.savefig(path, dpi=120)
+    except (OSError, ValueError) as error:
+        raise UserError(f'cannot write {path}: {error}') from error
+    finally:
+        plt.close(figure)
