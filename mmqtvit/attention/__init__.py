@@ -1,27 +1,83 @@
 """Attention kernels in plain PyTorch; nothing here knows OpenMMLab.
 
-A kernel maps q, k, v of shape (B, G, d, N) to (B, G, d, N); see :class:`AttentionKernel`.
+A kernel maps q, k, v of shape (B, G, d, N) to (B, G, d, N); see :class:`AttentionKernel`, and
+``README.md`` in this folder for the list and for how to add one.
 """
 
-from .kernel import AttentionKernel
-from .quadratic_taylor import ReleasedQuadraticTaylor
-from .relu import ReLULinear
+import inspect
 
-KERNELS = {cls.__name__: cls for cls in (ReleasedQuadraticTaylor, ReLULinear)}
+from .angular import AngularLinear
+from .cosine import CosineLinear, HydraAttention
+from .elu import ELULinear
+from .focused import FocusedLinear
+from .inline import FirstOrderTaylor, InLineAttention
+from .kernel import AttentionKernel
+from .linear import LinearKernel
+from .mean import MeanLinear
+from .quadratic_taylor import CompactQuadraticTaylor, ExactQuadraticTaylor, ReleasedQuadraticTaylor
+from .reduced_taylor import ChunkQuadraticTaylor, PoolingQuadraticTaylor, RandomQuadraticTaylor
+from .relu import ReLULinear
+from .sigmoid_softmax import SigmoidSoftmax
+from .softmax import SoftmaxAttention, SoftmaxResidual
+
+KERNELS = {
+    cls.__name__: cls
+    for cls in (
+        ReleasedQuadraticTaylor,
+        CompactQuadraticTaylor,
+        ExactQuadraticTaylor,
+        PoolingQuadraticTaylor,
+        ChunkQuadraticTaylor,
+        RandomQuadraticTaylor,
+        SoftmaxAttention,
+        ReLULinear,
+        CosineLinear,
+        HydraAttention,
+        MeanLinear,
+        SigmoidSoftmax,
+        AngularLinear,
+        FirstOrderTaylor,
+        ELULinear,
+        FocusedLinear,
+        InLineAttention,
+    )
+}
 
 
 def build_kernel(cfg: dict, head_dim: int) -> AttentionKernel:
-    """Build the kernel that ``cfg['type']`` names; the other entries are its options.
+    """Build an attention kernel.
+
+    Args:
+        cfg (dict): ``type``, a name of ``KERNELS``, and the kernel's own options. A
+            :class:`LinearKernel` also takes ``softmax_residual``, a dict with the options of
+            :class:`SoftmaxResidual`, ``{}`` for none.
+        head_dim (int): Channels per group, d.
 
     Raises:
-        ValueError: If the type is missing or unknown.
+        ValueError: If the type is missing or unknown, or an option is out of range.
         TypeError: If the kernel does not take one of the options.
     """
     options = dict(cfg)
     name = options.pop('type', None)
     if name not in KERNELS:
         raise ValueError(f"attention type must be one of {sorted(KERNELS)}, got {name!r} in {cfg}")
-    return KERNELS[name](head_dim, **options)
+    residual = options.pop('softmax_residual', None)
+    if residual is not None and not issubclass(KERNELS[name], LinearKernel):
+        raise ValueError(f'softmax_residual is for linear kernels, got {name!r} in {cfg}')
+    kernel = _call(KERNELS[name], head_dim, **options)
+    if residual is not None:
+        kernel.softmax_residual = _call(SoftmaxResidual, **residual)
+    return kernel
 
 
-__all__ = ['KERNELS', 'AttentionKernel', 'ReLULinear', 'ReleasedQuadraticTaylor', 'build_kernel']
+def _call(cls: type, *args, **options):
+    known = list(inspect.signature(cls).parameters)[len(args):]
+    for option in options:
+        if option not in known:
+            raise TypeError(f'{cls.__name__} has no option {option!r}; its options are {known}')
+    return cls(*args, **options)
+
+
+__all__ = [
+    'KERNELS', 'AttentionKernel', 'LinearKernel', 'SoftmaxResidual', 'build_kernel', *KERNELS
+]

@@ -2,11 +2,12 @@
 
 from .blocks import AttentionBlock, DSConv, FusedMBConv, MBConv, ResBlock, Residual
 from .conv import ConvNormAct
+from .local_residual import LocalResidual
 from .multi_scale_attention import MultiScaleAttention
 from .norm import build_norm
 from .position_embedding import PositionEmbedding
 
 __all__ = [
-    'AttentionBlock', 'ConvNormAct', 'DSConv', 'FusedMBConv', 'MBConv', 'MultiScaleAttention',
-    'PositionEmbedding', 'ResBlock', 'Residual', 'build_norm'
+    'AttentionBlock', 'ConvNormAct', 'DSConv', 'FusedMBConv', 'LocalResidual', 'MBConv',
+    'MultiScaleAttention', 'PositionEmbedding', 'ResBlock', 'Residual', 'build_norm'
 ]

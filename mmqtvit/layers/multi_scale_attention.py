@@ -10,6 +10,7 @@ from torch.nn.modules.batchnorm import _BatchNorm
 
 from ..attention import build_kernel
 from .conv import ConvNormAct
+from .local_residual import LocalResidual
 from .norm import build_norm, scale_and_shift
 from .position_embedding import PositionEmbedding
 
@@ -101,7 +102,11 @@ class MultiScaleAttention(nn.Module):
             self.position_embedding = PositionEmbedding(self.num_groups, head_dim, native_size)
         self.kernel = build_kernel(attention, head_dim)
         self.value_shortcut = ValueShortcut(head_dim, norm_cfg) if value_shortcut else None
-        self.proj = ConvNormAct(self.num_groups * head_dim, channels, norm_cfg=norm_cfg)
+        value_channels = self.num_groups * head_dim
+        self.local_residual = None
+        if self.kernel.local_residual:
+            self.local_residual = LocalResidual(channels, value_channels, heads)
+        self.proj = ConvNormAct(value_channels, channels, norm_cfg=norm_cfg)
 
     def forward(self, x: Tensor) -> Tensor:
         """Map (B, C, H, W) to (B, C, H, W)."""
@@ -115,4 +120,6 @@ class MultiScaleAttention(nn.Module):
         out = self.kernel(q, k, v, size)
         if self.value_shortcut is not None:
             out = self.value_shortcut(v, size).add_(out)
+        if self.local_residual is not None:
+            out = out + self.local_residual(x, v)
         return self.proj(out.flatten(1, 2).unflatten(-1, size))
