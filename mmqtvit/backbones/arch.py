@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from functools import partial
-from typing import Union
+from typing import Optional, Union
 
 from torch import nn
 
@@ -148,6 +148,38 @@ def resolve_arch(arch: Union[str, dict], named_archs: dict) -> dict:
                 f"head_dim must divide the widths of attention stages, got head_dim "
                 f"{arch['head_dim']} and width {width}")
     return arch
+
+
+def resolve_skipped(skip_attention: Optional[dict], arch: dict, num_stages: int) -> list:
+    """Check which attention blocks are skipped.
+
+    Args:
+        skip_attention (dict, optional): Indices among a stage's attention blocks by 'stage1' to
+            'stage4'.
+        arch (dict): As returned by :func:`resolve_arch`.
+        num_stages (int): Number of stages that are built.
+
+    Returns:
+        list[frozenset[int]]: The indices of each stage.
+
+    Raises:
+        ValueError: If a stage has no attention, or no attention before such a block.
+    """
+    skipped = dict(skip_attention or {})
+    depths = zip(SERIES[arch['series']].stages[:num_stages], arch['depths'][1:])
+    choices = {
+        f'stage{number}': list(range(1, layout.num_blocks(depth)))
+        for number, (layout, depth) in enumerate(depths, start=1) if layout.attention
+    }
+    for stage, blocks in skipped.items():
+        if stage not in choices:
+            raise ValueError(f'skip_attention takes stages that have attention, '
+                             f'{list(choices)}, got {stage!r} in {skip_attention}')
+        listed = isinstance(blocks, (list, tuple))
+        if not listed or any(block not in choices[stage] for block in blocks):
+            raise ValueError(f"skip_attention's {stage} must list some of {choices[stage]} (block "
+                             f'0 has no attention before it in the stage), got {blocks!r}')
+    return [frozenset(skipped.get(f'stage{1 + index}', ())) for index in range(num_stages)]
 
 
 def drop_path_rates(arch: dict, max_rate: float, num_skipped: int) -> list:

@@ -11,11 +11,25 @@ from torch import Tensor, nn
 from torch.nn.modules.batchnorm import _BatchNorm
 from torch.utils.checkpoint import checkpoint
 
-from ..layers import AttentionBlock, ConvNormAct, MultiScaleAttention, Residual
+from ..layers import (
+    AttentionBlock,
+    ConvNormAct,
+    MultiScaleAttention,
+    Residual,
+    SkipAttention,
+    SkippingStage,
+)
 from ..registry import register_model
 from ..weights.load import load_weights, unwrap
 from ..weights.read import read_checkpoint
-from .arch import EFFICIENTVIT_ARCHS, NUM_STAGES, SERIES, drop_path_rates, resolve_arch
+from .arch import (
+    EFFICIENTVIT_ARCHS,
+    NUM_STAGES,
+    SERIES,
+    drop_path_rates,
+    resolve_arch,
+    resolve_skipped,
+)
 
 
 @contextmanager
@@ -57,6 +71,10 @@ class EfficientViT(BaseModule):
             made for 224×224 images and resized to others. Defaults to False.
         value_shortcut (bool): Whether GELU(BN(v)) is added to the kernel's output. Defaults to
             False.
+        skip_attention (dict, optional): Attention blocks that reuse the attention of the block
+            before, through :class:`mmqtvit.layers.SkipAttention`, as
+            ``dict(stage3=[1], stage4=[2, 3])``: indices among the stage's attention blocks, the
+            first of which is never skipped. Defaults to None.
         frozen_stages (int): Stages to freeze: -1 none, 0 the stem, i the stem and stages 1 to i.
             Defaults to -1.
         norm_cfg (dict): Norm layers, those in the attention included. Without an ``eps``, batch
@@ -92,6 +110,7 @@ class EfficientViT(BaseModule):
                  attention: dict = dict(type='ReLULinear'),
                  position_embedding: bool = False,
                  value_shortcut: bool = False,
+                 skip_attention: Optional[dict] = None,
                  frozen_stages: int = -1,
                  norm_cfg: dict = dict(type='BN'),
                  norm_eval: bool = False,
@@ -119,18 +138,21 @@ class EfficientViT(BaseModule):
         self._norm_cfg = dict(norm_cfg)
         if self._norm_cfg.get('type') in ('BN', 'SyncBN'):
             self._norm_cfg.setdefault('eps', self._series.eps)
+        num_stages = max(self.out_indices) + 1
         rates = drop_path_rates(arch, drop_path_rate, num_undropped)
+        skipped = resolve_skipped(skip_attention, arch, num_stages)
         self.stem = self._build_stem(rates[0])
         self.stages = nn.ModuleList(
             self._build_stage(
                 index,
                 arch['depths'][1 + index],
                 rates[1 + index],
+                skipped[index],
                 head_dim=arch['head_dim'],
                 attention=attention,
                 # The embedding is made for the map of a 224×224 image.
                 native_size=224 // self._stride(index) if position_embedding else None,
-                value_shortcut=value_shortcut) for index in range(max(self.out_indices) + 1))
+                value_shortcut=value_shortcut) for index in range(num_stages))
         self._freeze_stages()
 
     @staticmethod
@@ -162,7 +184,7 @@ class EfficientViT(BaseModule):
             ConvNormAct(self.in_channels, width, 3, 2, **common),
             *(Residual(self._series.stem_block(width, width, **common), rate) for rate in rates))
 
-    def _build_stage(self, index: int, depth: int, rates: list,
+    def _build_stage(self, index: int, depth: int, rates: list, skipped: frozenset,
                      **attention_cfg) -> nn.Sequential:
         layout = self._series.stages[index]
         width = self.widths[1 + index]
@@ -174,11 +196,12 @@ class EfficientViT(BaseModule):
         for block in range(layout.num_blocks(depth)):
             conv = layout.conv(width, width, expand=layout.expand, **common)
             if layout.attention:
-                context = MultiScaleAttention(width, norm_cfg=self._norm_cfg, **attention_cfg)
+                context = SkipAttention(width) if block in skipped else MultiScaleAttention(
+                    width, norm_cfg=self._norm_cfg, **attention_cfg)
                 blocks.append(AttentionBlock(context, conv, rates[2 * block:2 * block + 2]))
             else:
                 blocks.append(Residual(conv, rates[block]))
-        return nn.Sequential(*blocks)
+        return SkippingStage(*blocks) if skipped else nn.Sequential(*blocks)
 
     def init_weights(self) -> None:
         """Initialise or load the weights, and warn of a part that is frozen at random."""

@@ -6,8 +6,10 @@ from .local_residual import LocalResidual
 from .multi_scale_attention import MultiScaleAttention
 from .norm import build_norm
 from .position_embedding import PositionEmbedding
+from .skip_attention import SkipAttention, SkippingStage
 
 __all__ = [
     'AttentionBlock', 'ConvNormAct', 'DSConv', 'FusedMBConv', 'LocalResidual', 'MBConv',
-    'MultiScaleAttention', 'PositionEmbedding', 'ResBlock', 'Residual', 'build_norm'
+    'MultiScaleAttention', 'PositionEmbedding', 'ResBlock', 'Residual', 'SkipAttention',
+    'SkippingStage', 'build_norm'
 ]

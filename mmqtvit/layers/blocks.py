@@ -6,7 +6,6 @@ from torch import Tensor, nn
 from torch.nn.modules.batchnorm import _BatchNorm
 
 from .conv import ConvNormAct
-from .multi_scale_attention import MultiScaleAttention
 
 
 class DSConv(nn.Sequential):
@@ -123,26 +122,30 @@ class Residual(nn.Module):
         if norms:
             nn.init.zeros_(norms[-1].weight)
 
+    def drop(self, out: Tensor) -> Tensor:
+        """Drop what the branch gave, (B, C, H, W), for some images in training."""
+        if not self.training or self.drop_path_rate == 0:
+            return out
+        keep = 1 - self.drop_path_rate
+        return out * out.new_empty(out.shape[0], 1, 1, 1).bernoulli_(keep).div_(keep)
+
     def forward(self, x: Tensor) -> Tensor:
         """Map (B, C, H, W) to (B, C, H, W)."""
-        out = self.branch(x)
-        if self.training and self.drop_path_rate > 0:
-            keep = 1 - self.drop_path_rate
-            out = out * out.new_empty(out.shape[0], 1, 1, 1).bernoulli_(keep).div_(keep)
-        return out.add_(x)  # a norm's output: its gradient does not need the values
+        # In place: a norm's gradient does not need what it gave.
+        return self.drop(self.branch(x)).add_(x)
 
 
 class AttentionBlock(nn.Sequential):
     """Global context by attention, then local detail by an inverted bottleneck.
 
     Args:
-        attention (MultiScaleAttention): Context branch.
+        attention (nn.Module): Context branch, attention or what stands in for it.
         local (MBConv): Local branch.
         drop_path_rates (tuple[float, float]): One rate for each branch. Defaults to (0, 0).
     """
 
     def __init__(self,
-                 attention: MultiScaleAttention,
+                 attention: nn.Module,
                  local: MBConv,
                  drop_path_rates: tuple[float, float] = (0., 0.)) -> None:
         super().__init__()

@@ -1,6 +1,5 @@
 """Norm layers from OpenMMLab's ``norm_cfg``."""
 
-import torch
 from torch import Tensor, nn
 from torch.nn.modules.batchnorm import _BatchNorm
 
