@@ -7,6 +7,7 @@ from typing import NamedTuple, Optional
 import cv2
 import numpy as np
 import torch
+from matplotlib.ticker import MaxNLocator
 from torch import Tensor, nn
 from tqdm import tqdm
 
@@ -248,28 +249,36 @@ def plot_maps(image: np.ndarray, size: tuple, query: tuple, maps: Sequence, path
     columns = min(4, 1 + len(maps))
     rows = -(-(1 + len(maps)) // columns)
     figure, axes = plt.subplots(
-        rows, columns, figsize=(4 * columns, rows * (3.1 * height / width + 0.7)), squeeze=False,
+        rows, columns, figsize=(4 * columns, rows * (4 * height / width + 1)), squeeze=False,
         constrained_layout=True)
     axes = axes.flat
     axes[0].imshow(image[..., ::-1])
-    axes[0].set_title(f'query at {query[0]}, {query[1]}', size=9)
+    axes[0].set_title(f'query at {query[0]}, {query[1]}\n', size=9)
     grey = cv2.cvtColor(image, cv2.COLOR_BGR2GRAY)
     for axis, shown in zip(axes[1:], maps):
         axis.imshow(grey, cmap='gray')
-        extent = [shown.weights.shape[1] * shown.stride * width / size[1],
-                  shown.weights.shape[0] * shown.stride * height / size[0]]
-        low, high = shown.weights.min(), shown.weights.max()
-        signed = low < -1e-3 * high
-        colours = axis.imshow(
-            shown.weights, cmap='coolwarm' if signed else 'inferno', alpha=0.65,
-            interpolation='bilinear', extent=[0, extent[0], extent[1], 0],
-            vmin=-max(high, -low) if signed else low, vmax=max(high, -low))
-        figure.colorbar(colours, ax=axis, shrink=0.7, label='weight / mean weight')
+        covered = [side * shown.stride for side in shown.weights.shape]  # pixels of the input
+        extent = (0, covered[1] * width / size[1], covered[0] * height / size[0], 0)
+        colours = axis.imshow(shown.weights, alpha=0.65, interpolation='bilinear', extent=extent,
+                              **_colours(shown.weights))
+        figure.colorbar(colours, ax=axis, location='bottom', aspect=30, pad=0.02, format='%.4g',
+                        ticks=MaxNLocator(4), label='weight / mean weight')
         axis.set_title(shown.title, size=9)
     for axis in axes:
         axis.set_axis_off()
+        axis.set_anchor('N')
     for axis in axes[:1 + len(maps)]:
         axis.plot(query[0] + 0.5, query[1] + 0.5, '*', markersize=12, color='lime',
                   markeredgecolor='black')
         axis.set(xlim=(0, width), ylim=(height, 0))
     save_figure(figure, path)
+
+
+def _colours(weights: np.ndarray) -> dict:
+    """Colour map and its range: around 0 where weights are negative, never narrower than 0.02."""
+    low, high = float(weights.min()), float(weights.max())
+    if low < -1e-3 * high:
+        limit = max(high, -low, 0.01)
+        return dict(cmap='coolwarm', vmin=-limit, vmax=limit)
+    margin = max(0., 0.01 - (high - low) / 2)  # an even map is to look even
+    return dict(cmap='inferno', vmin=low - margin, vmax=high + margin)

@@ -178,7 +178,7 @@ def plot(costs: Sequence, title: str, path: Path) -> None:
             _bars(axis, [cost for cost in costs if cost.size == size], value, kernels, height,
                   (number + 0.5) * height - 0.4, f'C{number}')
         axis.set_xlabel(name)
-        axis.margins(x=0.25)  # for the numbers
+        axis.margins(x=0.25, y=0.02)  # for the numbers
         axis.grid(axis='x', alpha=0.3)
     axes[0].set_yticks(range(len(kernels)), kernels)
     axes[0].invert_yaxis()

@@ -55,6 +55,12 @@ def test_compare_kernels(fast, tmp_path, capsys):
     assert len((tmp_path / 'out.csv').read_text().splitlines()) == 2
 
 
+def test_shares_alone(capsys):
+    run('compare_kernels', '--shares')
+    shown = capsys.readouterr().out
+    assert '| qtvit1 ' in shown and '| qtvit6 ' in shown and 'ms' not in shown
+
+
 def test_attention_map(tmp_path, capsys):
     cv2.imwrite(str(tmp_path / 'image.png'), np.zeros((32, 64, 3), np.uint8))
     run('attention_map', tmp_path / 'image.png', 'b0', '--query', 63, 31, '--out',

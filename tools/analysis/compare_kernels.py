@@ -20,6 +20,11 @@ from mmqtvit.engine import report_user_errors
 from mmqtvit.weights.convert import ARCHS
 
 
+def print_shares() -> None:
+    print("Attention's share in the backbones, one image of 224×224\n\n"
+          f'{describe_shares((224, 224))}')
+
+
 def main(argv: Optional[Sequence] = None) -> None:
     parser = ArgumentParser(description=__doc__)
     parser.add_argument(
@@ -32,10 +37,15 @@ def main(argv: Optional[Sequence] = None) -> None:
         help="of the first attention stage's map; images are larger by its stride, 16 or 32; "
         'default: 14x14 32x32 50x84')
     parser.add_argument('--batch', type=int, default=1, help='images at once; default: 1')
+    parser.add_argument('--shares', action='store_true',
+                        help="only count attention's share in QT-ViT-1 to 6, and measure nothing")
     add_measuring_arguments(parser)
     args = parser.parse_args(argv)
     if args.batch < 1:
         parser.error(f'--batch must be at least 1, got {args.batch}')
+    if args.shares:
+        print_shares()
+        return
     device, schedule = prepare_machine(args), schedule_of(args)
     costs = compare(args.kernels, [parse_size(size) for size in args.map_sizes], args.arch,
                     args.batch, device, schedule)
@@ -44,8 +54,7 @@ def main(argv: Optional[Sequence] = None) -> None:
     print(', '.join(f'{name} {value}' for name, value in circumstances.items()))
     print(f'{schedule.warmup} warm-up calls, up to {schedule.repeats} that count, in turns; '
           f'train: forward, backward and an SGD update\n\n{describe(costs)}\n')
-    print(f"Attention's share in the backbones, one image of 224×224\n\n"
-          f'{describe_shares((224, 224))}')
+    print_shares()
     if args.out:
         save_records([cost.record() for cost in costs], schedule, circumstances, args.out)
     if args.plot:
