@@ -14,8 +14,9 @@ from .inline import FirstOrderTaylor, InLineAttention
 from .kernel import AttentionKernel
 from .linear import LinearKernel
 from .mean import MeanLinear
-from .quadratic_taylor import CompactQuadraticTaylor, ExactQuadraticTaylor, ReleasedQuadraticTaylor
+from .quadratic_taylor import CompactQuadraticTaylor, ExactQuadraticTaylor
 from .reduced_taylor import ChunkQuadraticTaylor, PoolingQuadraticTaylor, RandomQuadraticTaylor
+from .released import ReleasedQuadraticTaylor
 from .relu import ReLULinear
 from .sigmoid_softmax import SigmoidSoftmax
 from .softmax import SoftmaxAttention, SoftmaxResidual

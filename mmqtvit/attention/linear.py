@@ -7,6 +7,9 @@ from torch import Tensor
 
 from .kernel import AttentionKernel
 
+#: Floor of a divisor whose terms are non-negative.
+EPS = 1e-15
+
 
 def linear_sum(phi_q: Tensor, phi_k: Tensor, v: Tensor) -> Tensor:
     r"""Sum up the values with weights :math:`\langle φ(q_n), φ(k_m)\rangle`, undivided.
@@ -28,7 +31,7 @@ def linear_attention(phi_q: Tensor,
                      phi_k: Tensor,
                      v: Tensor,
                      constant: Optional[Tensor] = None,
-                     eps: float = 1e-15) -> Tensor:
+                     eps: float = EPS) -> Tensor:
     r"""Average the values with weights :math:`\langle φ(q_n), φ(k_m)\rangle + c`.
 
     .. math:: o_n = \frac{\sum_m (\langle φ(q_n), φ(k_m)\rangle + c)\, v_m}

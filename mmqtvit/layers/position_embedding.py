@@ -47,7 +47,8 @@ class PositionEmbedding(nn.Module):
 
     def _resize(self, size: tuple[int, int]) -> Tensor:
         weight = self.weight
-        if weight.shape[-2:] != size:
+        # One compiled graph is for all sizes, so it must not ask whether this is the native one.
+        if is_compiling() or weight.shape[-2:] != size:
             dtype = torch.promote_types(weight.dtype, torch.float32)
             rows, columns = (self._interpolation(side, dtype) for side in size)
             with torch.autocast(device_type=weight.device.type, enabled=False):

@@ -1,0 +1,75 @@
+"""What the released kernel does not see, its edges, and its gradient of its own."""
+
+import pytest
+import torch
+from torch.autograd.graph import saved_tensors_hooks
+
+from mmqtvit.attention import ReleasedQuadraticTaylor
+from tests.attention.cases import make_qkv
+
+
+@pytest.mark.parametrize('scale', [1e-4, 1e3, -1., 2.])
+def test_blind_to_sign_and_scale(scale):
+    q, k, v = make_qkv((7, 10), torch.float32)
+    kernel = ReleasedQuadraticTaylor(8)
+    torch.testing.assert_close(
+        kernel(scale * q, k * scale, v, (7, 10)), kernel(q, k, v, (7, 10)), rtol=1e-6, atol=1e-6)
+
+
+def test_zero_queries_average_all_values_and_zero_keys_weigh_the_constant_alone():
+    """u(0) is 0 with a zero gradient, so only s² is left of the weights."""
+    q, k, v = make_qkv((1, 7), requires_grad=True)
+    for zeros, qk in ((q, (torch.zeros_like(q), k)), (k, (q, torch.zeros_like(k)))):
+        qk = [x.detach().requires_grad_() for x in qk]
+        out = ReleasedQuadraticTaylor(8).double()(*qk, v, (1, 7))
+        torch.testing.assert_close(out, v.mean(-1, keepdim=True).expand_as(v))
+        out.square().sum().backward()
+        assert all(torch.equal(x.grad, torch.zeros_like(x)) for x in qk if not x.any())
+
+
+def test_finite_without_any_weight():
+    kernel = ReleasedQuadraticTaylor(8)
+    torch.nn.init.zeros_(kernel.constant)
+    zeros = torch.zeros(1, 1, 8, 3, requires_grad=True)
+    out = kernel(zeros, zeros, torch.ones(1, 1, 8, 3), (1, 3))
+    out.sum().backward()
+    assert torch.equal(out, torch.zeros_like(out))
+    assert zeros.grad.isfinite().all() and kernel.constant.grad.isfinite()
+
+
+def test_keeps_for_the_backward_pass_only_what_it_was_given():
+    inputs = make_qkv((7, 10), torch.float32, requires_grad=True)
+    kept = []
+    with saved_tensors_hooks(lambda x: kept.append(x.data_ptr()) or x, lambda x: x):
+        kernel = ReleasedQuadraticTaylor(8)
+        out = kernel(*inputs, (7, 10))
+    assert set(kept) == {x.data_ptr() for x in (*inputs, kernel.constant)}
+    out.sum().backward()
+
+
+def test_frozen_inputs_and_a_frozen_scalar():
+    q, k, v = make_qkv((7, 10), torch.float32)
+    kernel = ReleasedQuadraticTaylor(8).requires_grad_(False)
+    assert not kernel(q, k, v, (7, 10)).requires_grad
+    expected, = torch.autograd.grad(
+        ReleasedQuadraticTaylor(8)(q, k, v.requires_grad_(), (7, 10)).sum(), v)
+    actual, = torch.autograd.grad(kernel(q, k, v, (7, 10)).sum(), v)
+    torch.testing.assert_close(actual, expected)
+
+
+def test_traces_without_its_python_parts(tmp_path):
+    class Attention(torch.nn.Module):
+
+        def __init__(self):
+            super().__init__()
+            self.kernel = ReleasedQuadraticTaylor(8)
+
+        def forward(self, q, k, v):
+            return self.kernel(q, k, v, (7, 10))
+
+    inputs = make_qkv((7, 10), torch.float32)
+    attention = Attention().eval()
+    traced = torch.jit.trace(attention, inputs)
+    torch.jit.save(traced, tmp_path / 'kernel.pt')  # raises where a Python function is left
+    others = [x.flip(-1) for x in inputs]
+    torch.testing.assert_close(torch.jit.load(tmp_path / 'kernel.pt')(*others), attention(*others))
