@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from itertools import product
 from pathlib import Path
 from statistics import mean, stdev
-from typing import NamedTuple
+from typing import NamedTuple, Optional
 
 from tqdm import tqdm
 
@@ -154,7 +154,7 @@ def read_result(trial: Trial) -> Result:
 def describe(results: Sequence) -> str:
     """Write the results as a table, best kernel first.
 
-    The spread is the standard deviation over the seeds; differences are to the first kernel with
+    The spread is the standard deviation over the seeds, blank for one; differences are to the first kernel with
     the same seed.
 
     Args:
@@ -177,5 +177,5 @@ def describe(results: Sequence) -> str:
     return table(header, rows)
 
 
-def _spread(values: Sequence) -> float:
-    return stdev(values) if len(values) > 1 else float('nan')
+def _spread(values: Sequence) -> Optional[float]:
+    return stdev(values) if len(values) > 1 else None

@@ -104,6 +104,8 @@ def test_table():
     assert header[:4] == ['kernel', 'seeds', 'mIoU', 'spread']
     assert rows == [['MeanLinear', '3', '34', '3', '31', '37', '2', '1', '0.5'],
                     ['ReLULinear', '3', '32', '2', '30', '34', '0', '0', '0.5']]
+    row = describe([Result('MeanLinear', 0, 'mIoU', 31., 0.5)]).splitlines()[-1]
+    assert [cell.strip() for cell in row.split('|')[3:9]] == ['31', '', '31', '31', '0', '']
 
 
 def test_wrong_kernels(folder, capsys):
