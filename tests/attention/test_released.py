@@ -19,7 +19,7 @@ def test_blind_to_sign_and_scale(scale):
 def test_zero_queries_average_all_values_and_zero_keys_weigh_the_constant_alone():
     """u(0) is 0 with a zero gradient, so only s² is left of the weights."""
     q, k, v = make_qkv((1, 7), requires_grad=True)
-    for zeros, qk in ((q, (torch.zeros_like(q), k)), (k, (q, torch.zeros_like(k)))):
+    for qk in ((torch.zeros_like(q), k), (q, torch.zeros_like(k))):
         qk = [x.detach().requires_grad_() for x in qk]
         out = ReleasedQuadraticTaylor(8).double()(*qk, v, (1, 7))
         torch.testing.assert_close(out, v.mean(-1, keepdim=True).expand_as(v))
