@@ -20,6 +20,8 @@ from .probe import build_without_weights, quiet
 from .refuse import find_backbone, type_name
 from .samples import is_self_supervised, make_batch
 
+NUM_PROPOSALS = 50
+
 
 @dataclass(frozen=True)
 class Check:
@@ -48,8 +50,8 @@ def check_config(cfg: Config, size: Optional[tuple] = None, loss: bool = True,
 
     Args:
         cfg (Config): Left as it is.
-        size (tuple[int, int], optional): (height, width) of the images. Defaults to None, the
-            config's own.
+        size (tuple[int, int], optional): (height, width) of the images; with it, RoI heads get
+            few proposals. Defaults to None, the config's own and as many as it says.
         loss (bool): Whether to take the loss step. Defaults to True.
         num_images (int): Images in the batch. Defaults to 2.
 
@@ -65,6 +67,7 @@ def check_config(cfg: Config, size: Optional[tuple] = None, loss: bool = True,
     part, _ = replace_sync_bn(_with_reachable_teacher(part, scope))
     if size:
         _let_batches_have_any_size(part, size)
+        _propose_few(part)
     size = tuple(size or config_image_size(cfg))
     with quiet(), DefaultScope.overwrite_default_scope(scope):
         model = _step('building the model', build_without_weights, part, scope)
@@ -109,6 +112,13 @@ def _let_batches_have_any_size(part: dict, size: tuple) -> None:
                 if type_name(augment) != 'BatchFixedSizePad']
     if preprocessor.get('batch_augments'):
         preprocessor['batch_augments'] = augments or None
+
+
+def _propose_few(part: dict) -> None:
+    for key, stage in (('test_cfg', 'rpn'), ('train_cfg', 'rpn_proposal')):
+        proposals = (part.get(key) or {}).get(stage)
+        if isinstance(proposals, dict) and 'max_per_img' in proposals:
+            proposals['max_per_img'] = NUM_PROPOSALS
 
 
 def _predict(model: nn.Module, part: dict, scope: str, size: tuple) -> None:

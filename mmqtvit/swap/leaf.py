@@ -1,6 +1,7 @@
 """Writes a swapped config as a small file that inherits the original."""
 
 import os
+import textwrap
 from pathlib import Path
 from typing import Any, Optional
 
@@ -41,13 +42,21 @@ def leaf_text(base: str, old: Config, new: Config, comments: Optional[list] = No
         base (str): For ``_base_``: a path seen from the leaf, or a toolbox's as ``mmdet::…``.
         old (Config): The original.
         new (Config): As from :func:`swap_backbone`.
-        comments (list[str], optional): Lines for the top. Defaults to None.
+        comments (list[str], optional): Remarks for the top. Defaults to None.
     """
     lines = [f'_base_ = {base!r}', '']
     for key, value in difference(old.to_dict(), new.to_dict()).items():
         lines.append(f'{key} = {source(value)}')
     text, _ = FormatCode('\n'.join(lines), style_config=STYLE)
-    return ''.join(f'# {line}\n' for line in comments or ()) + text
+    return commented(comments) + text
+
+
+def commented(remarks: Optional[list]) -> str:
+    """Remarks as comment lines of Python source."""
+    return ''.join(
+        textwrap.fill(remark, 100, initial_indent='# ', subsequent_indent='#   ',
+                      break_long_words=False, break_on_hyphens=False) + '\n'
+        for remark in remarks or ())
 
 
 def write_leaf(path: str, config: str, old: Config, new: Config,
@@ -59,7 +68,7 @@ def write_leaf(path: str, config: str, old: Config, new: Config,
         config (str): The original, as given on a command line.
         old (Config): Its content.
         new (Config): As from :func:`swap_backbone`.
-        comments (list[str], optional): Lines for the top. Defaults to None.
+        comments (list[str], optional): Remarks for the top. Defaults to None.
 
     Raises:
         UserError: If ``path`` is no Python file, or is the original.
@@ -70,7 +79,7 @@ def write_leaf(path: str, config: str, old: Config, new: Config,
         raise UserError(f'{path} would inherit itself: write to another file')
     Path(path).parent.mkdir(parents=True, exist_ok=True)
     if is_new_style(old):
-        text = ''.join(f'# {line}\n' for line in comments or ()) + new.pretty_text
+        text = commented(comments) + new.pretty_text
     else:
         text = leaf_text(base_reference(config, path), old, new, comments)
     Path(path).write_text(text, encoding='utf-8')

@@ -1,10 +1,13 @@
 """What a backbone gives: builds it and sends one image through."""
 
 import inspect
+import logging
+import pickle
 import warnings
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, Optional
 
 import torch
@@ -108,6 +111,12 @@ def probe(cfg: dict, scope: str, size: tuple) -> Probe:
     Raises:
         SwapRefused: If it does not build, takes no image, or returns no maps.
     """
+    return _probe(pickle.dumps(cfg), scope, tuple(size))
+
+
+@lru_cache(maxsize=64)  # swaps of one session share many; a dict cannot be a key, its bytes can
+def _probe(pickled: bytes, scope: str, size: tuple) -> Probe:
+    cfg = pickle.loads(pickled)
     name = type_name(cfg)
     reduced = tuple(min(side, REDUCED) for side in size)
     for mode, tried_size in ((FakeTensorMode(allow_non_fake_inputs=True), size),
@@ -122,7 +131,7 @@ def probe(cfg: dict, scope: str, size: tuple) -> Probe:
         parameters = dict(backbone.named_parameters())
         return Probe(
             _levels(outputs, tried_size, name), sum(p.numel() for p in parameters.values()),
-            macs if tried_size == tuple(size) else None, tuple(size), tuple(parameters))
+            macs if tried_size == size else None, size, tuple(parameters))
     words = (str(reason) or type(reason).__name__).strip().splitlines()[0][:200]
     raise SwapRefused(f'its backbone {name} cannot be built and run on an image of '
                       f'{size[0]}×{size[1]}: {words}')
@@ -167,7 +176,12 @@ def _extra_inputs(backbone: nn.Module) -> str:
 
 @contextmanager
 def quiet() -> Iterator[None]:
-    """Without the toolboxes' warnings about arguments that the user did not choose."""
-    with warnings.catch_warnings():
-        warnings.simplefilter('ignore')
-        yield
+    """Without the toolboxes' warnings and lines of the log about what the user did not choose."""
+    disabled = logging.root.manager.disable
+    logging.disable(logging.WARNING)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter('ignore')
+            yield
+    finally:
+        logging.disable(disabled)

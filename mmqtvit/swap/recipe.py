@@ -1,6 +1,5 @@
-"""What goes with a backbone: its own arguments, weights, input normalisation, optimiser keys."""
+"""What goes with a backbone: its own arguments, weights, optimiser keys."""
 
-import math
 from collections.abc import Sequence
 from typing import Any, Optional, Union
 
@@ -11,7 +10,6 @@ from .refuse import type_name
 
 CLASSES = (QTViT, EfficientViT)
 ARCH_NAMES = tuple(name for cls in CLASSES for name in cls.ARCHS)
-MEAN, STD = (123.675, 116.28, 103.53), (58.395, 57.12, 57.375)  # ImageNet's, RGB
 BATCH_NORMS = ('BN', 'SyncBN', 'MMSyncBN')
 OWN_BLOCKS = ('dcn', 'plugins', 'sac', 'gen_attention', 'stage_with_gen_attention')
 # They know the names of a few classes, and would put every parameter of another in one layer.
@@ -86,49 +84,6 @@ def forget_weights(cfg: dict, model: dict, part: dict) -> list:
     return notes
 
 
-def set_normalisation(cfg: dict, model: dict, part: dict, scope: str,
-                      strides: tuple) -> list:
-    """Normalise images as ImageNet pretraining does, and keep the padding divisor valid.
-
-    Args:
-        cfg (dict): The whole config.
-        model (dict): Its model.
-        part (dict): The part of the model that has the backbone.
-        scope (str): 'mmdet', 'mmseg' or 'mmpretrain'.
-        strides (tuple[int, int]): Deepest stride of the old and of the new backbone's outputs.
-
-    Returns:
-        list[str]: Warnings.
-    """
-    # A wrapper normalises for the detector in it, whose own preprocessor then rests.
-    found = [_innermost(node) for node in (part, model)]
-    found = [each for each in found if each is not None] or [_innermost(cfg)]
-    if found == [None]:
-        return ['there is no data_preprocessor: images have to be normalised as for ImageNet']
-    for preprocessor in found:
-        _normalise(preprocessor, scope, strides)
-    return []
-
-
-def _normalise(preprocessor: dict, scope: str, strides: tuple) -> None:
-    for key, value in (('mean', MEAN), ('std', STD)):
-        if list(preprocessor.get(key) or ()) != list(value):
-            preprocessor[key] = list(value)
-    named_to_rgb = scope == 'mmpretrain' or type_name(preprocessor) == 'ReIDDataPreprocessor'
-    preprocessor['to_rgb' if named_to_rgb else 'bgr_to_rgb'] = True
-    if preprocessor.get('rgb_to_bgr'):
-        preprocessor['rgb_to_bgr'] = False
-    for key in ('pad_size_divisor', 'size_divisor'):
-        divisor, (before, after) = preprocessor.get(key), strides
-        if divisor and divisor > 1 and before and divisor % before == 0 and divisor % after:
-            preprocessor[key] = math.lcm(divisor, after)
-
-
-def _innermost(node: dict) -> Optional[dict]:
-    inner = node.get('data_preprocessor')
-    return (_innermost(inner) or inner) if isinstance(inner, dict) else None
-
-
 def adapt_optimizer(cfg: dict, old: Probe, new: Probe, others: Sequence, scope: str) -> list:
     """Replace what an optimiser's config says of the old backbone's parameters.
 
@@ -146,7 +101,7 @@ def adapt_optimizer(cfg: dict, old: Probe, new: Probe, others: Sequence, scope: 
     if not isinstance(wrapper, dict):
         return notes
     options = dict(wrapper.get('paramwise_cfg') or {})
-    constructor = str(wrapper.get('constructor', '')).split('.')[-1]
+    constructor = type_name(dict(type=wrapper.get('constructor')))
     if constructor in LAYER_DECAYS:
         wrapper['constructor'] = 'DefaultOptimWrapperConstructor'
         gone = [f'{key}={options.pop(key)}' for key in ('decay_rate', 'decay_type', 'num_layers')
@@ -154,10 +109,11 @@ def adapt_optimizer(cfg: dict, old: Probe, new: Probe, others: Sequence, scope: 
         notes.append(f'{constructor} is gone ({", ".join(gone)}): it knows the layers of a few '
                      'backbones by name')
     keys = dict(options.get('custom_keys') or {})
-    for key in list(keys):
-        if _only_in(key, old.names, (*_prefixed(new.names), *others)):
-            del keys[key]
-            notes.append(f'custom_keys {key!r} is gone: it named parameters of the old backbone')
+    gone = [key for key in keys if _only_in(key, old.names, (*_prefixed(new.names), *others))]
+    if gone:
+        keys = {key: value for key, value in keys.items() if key not in gone}
+        notes.append('what custom_keys say of parameters of the old backbone is gone: '
+                     f'{", ".join(gone)}')
     keys.update(_without_decay(keys, new.names))
     if keys or 'custom_keys' in options:
         options['custom_keys'] = keys

@@ -70,7 +70,7 @@ def _leaves(changes: dict, old: Any, prefix: str = '') -> Iterator:
         before = old.get(key) if isinstance(old, dict) else None
         if isinstance(value, dict) and isinstance(before, dict):
             yield from _leaves(value, before, f'{name}.')
-        else:
+        elif value != before:  # what is deleted comes whole
             yield name, value
 
 

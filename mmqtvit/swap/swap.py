@@ -11,9 +11,10 @@ from ..backbones.arch import NUM_STAGES
 from ..engine.environment import require_toolbox
 from ..errors import UserError
 from .image_size import config_image_size
+from .normalise import set_normalisation
 from .probe import Probe, build_without_weights, probe
 from .readers import adapt_readers
-from .recipe import adapt_optimizer, class_of, forget_weights, new_backbone, set_normalisation
+from .recipe import adapt_optimizer, class_of, forget_weights, new_backbone
 from .refuse import find_backbone
 from .stages import choose_stages
 

@@ -3,14 +3,12 @@
 import csv
 import json
 import time
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import asdict, dataclass
-from importlib.metadata import version
 from multiprocessing import get_context
 from pathlib import Path
-from typing import Optional
+from typing import Any, Optional
 
 import torch
 import yaml
@@ -18,18 +16,15 @@ from mmengine import Config
 from mmengine.utils import get_installed_path
 from tqdm import tqdm
 
-from ..engine.environment import PACKAGES
 from ..errors import UserError
 from .check import CheckFailed, check_config
 from .image_size import config_image_size
 from .leaf import leaf_text
-from .refuse import SwapRefused
+from .refuse import WRAPPERS, SwapRefused, type_name
 from .swap import plan_swap
 
 RUNS, REFUSED, BROKEN, FAILED = 'runs', 'refused', 'broken before', 'failed'
 LONG_SIDE = 320  # pixels, to which images are scaled down
-NO_IMAGE_BACKBONE = ('has no image backbone', 'keeps its image encoder', 'a text tower', 'no model',
-                     'text-conditioned')
 
 
 @dataclass(frozen=True)
@@ -40,6 +35,8 @@ class Result:
         config (str): As ``mmdet::…``.
         family (str): The folder.
         outcome (str): 'runs', 'refused', 'broken before' (the original fails as well) or 'failed'.
+        arch (str): The new backbone's.
+        backbone (str): The old one's class; '' where the model has none. Defaults to ''.
         reason (str): Why it does not run. Defaults to ''.
         warnings (str): What the swap warns of. Defaults to ''.
         seconds (float): Defaults to 0.
@@ -47,14 +44,11 @@ class Result:
     config: str
     family: str
     outcome: str
+    arch: str
+    backbone: str = ''
     reason: str = ''
     warnings: str = ''
     seconds: float = 0.
-
-    @property
-    def has_image_backbone(self) -> bool:
-        """Whether there is anything to exchange."""
-        return not any(words in self.reason for words in NO_IMAGE_BACKBONE)
 
 
 def list_configs(toolbox: str, every: bool = False) -> dict:
@@ -93,14 +87,17 @@ def _default(folder: Path, files: Sequence, root: Path) -> Optional[Path]:
 
 
 def try_config(config: str, family: str, arch: str = 'qtvit1') -> Result:
-    """Swap one config, write and reload the leaf, and run the model forward on small noise."""
+    """Swap one config, reload and swap what would be written, and run it on small noise."""
     start = time.perf_counter()
     torch.set_num_threads(1)
     cfg, swap = None, None
     try:
         cfg = read(config)
+        before = cfg.to_dict()
         swap = plan_swap(cfg, arch)
-        _check_leaf(config, cfg, swap.cfg)
+        if cfg.to_dict() != before:
+            raise ValueError('the original config was changed')
+        _check_leaf(config, cfg, swap.cfg, arch)
         run_forward(swap.cfg)
         outcome, reason = RUNS, ''
     except SwapRefused as error:
@@ -113,8 +110,17 @@ def try_config(config: str, family: str, arch: str = 'qtvit1') -> Result:
         outcome, reason = BROKEN, str(error)
     except Exception as error:  # a bug: reported, and the sweep goes on
         outcome, reason = FAILED, f'{type(error).__name__}: {error}'
-    return Result(config, family, outcome, reason.replace('\n', ' '),
-                  '; '.join(swap.warnings) if swap else '', round(time.perf_counter() - start, 1))
+    return Result(config, family, outcome, arch, backbone_type(cfg.get('model') if cfg else None),
+                  reason.replace('\n', ' '), '; '.join(swap.warnings) if swap else '',
+                  round(time.perf_counter() - start, 1))
+
+
+def backbone_type(model: Any) -> str:
+    """Class of the backbone of a model or of the detector in it; '' where there is none."""
+    if not isinstance(model, dict):
+        return ''
+    return type_name(model.get('backbone')) or next(
+        filter(None, (backbone_type(model.get(key)) for key in WRAPPERS)), '')
 
 
 def run_forward(cfg: Config) -> None:
@@ -154,8 +160,8 @@ def read(config: str) -> Config:
         raise UserError(f'cannot be read: {type(error).__name__}: {error}') from error
 
 
-def _check_leaf(config: str, cfg: Config, swapped: Config) -> None:
-    """Make sure that the text that is written gives the swapped config.
+def _check_leaf(config: str, cfg: Config, swapped: Config, arch: str) -> None:
+    """Make sure that the text that is written gives the swapped config, swapped once more too.
 
     Raises:
         ValueError: If it does not.
@@ -165,6 +171,8 @@ def _check_leaf(config: str, cfg: Config, swapped: Config) -> None:
     reloaded = Config.fromstring(leaf_text(base, cfg, swapped), '.py')
     if reloaded.to_dict() != swapped.to_dict():
         raise ValueError('the written config is not the swapped one')
+    if plan_swap(reloaded, arch).cfg.to_dict() != swapped.to_dict():
+        raise ValueError('swapping twice gives another config than swapping once')
 
 
 def _fails(cfg: Config) -> bool:
@@ -176,7 +184,7 @@ def _fails(cfg: Config) -> bool:
 
 
 def run_sweep(toolboxes: Sequence, folder: str, every: bool = False, workers: int = 1,
-              arch: str = 'qtvit1') -> list:
+              arch: str = 'qtvit1', retry: bool = False) -> list:
     """Try configs in processes of their own, going on where an earlier call stopped.
 
     Args:
@@ -185,13 +193,16 @@ def run_sweep(toolboxes: Sequence, folder: str, every: bool = False, workers: in
         every (bool): As for :func:`list_configs`. Defaults to False.
         workers (int): Processes at a time. Defaults to 1.
         arch (str): Defaults to 'qtvit1'.
+        retry (bool): Whether to try again what an earlier call did not see running. Defaults to
+            False.
 
     Returns:
         list[Result]: In the order of the configs.
     """
     Path(folder).mkdir(parents=True, exist_ok=True)
     record = Path(folder, 'results.jsonl')
-    done = {result.config: result for result in _recorded(record)}
+    done = {result.config: result for result in _recorded(record)
+            if result.arch == arch and (result.outcome == RUNS or not retry)}
     jobs = {config: family for toolbox in toolboxes
             for family, configs in list_configs(toolbox, every).items() for config in configs}
     waiting = {config: family for config, family in jobs.items() if config not in done}
@@ -215,27 +226,3 @@ def _recorded(path: Path) -> Iterator:
     if path.is_file():
         for line in path.read_text(encoding='utf-8').splitlines():
             yield Result(**json.loads(line))
-
-
-def summarise(results: Sequence, arch: str = 'qtvit1') -> str:
-    """A Markdown report: counts by toolbox, then each family with what became of it."""
-    toolboxes = list(dict.fromkeys(result.config.split('::')[0] for result in results))
-    lines = ['| toolbox | configs | with an image backbone | swapped and run | refused | fail '
-             'before the swap too | failed |', '| --- | --- | --- | --- | --- | --- | --- |']
-    for toolbox in toolboxes:
-        own = [result for result in results if result.config.startswith(f'{toolbox}::')]
-        counts = Counter(result.outcome for result in own)
-        subjects = sum(result.has_image_backbone for result in own)
-        share = f' ({counts[RUNS] / subjects:.0%})' if subjects else ''
-        lines.append(f'| {toolbox} {version(PACKAGES[toolbox])} | {len(own)} | {subjects} | '
-                     f'{counts[RUNS]}{share} | {counts[REFUSED]} | {counts[BROKEN]} | '
-                     f'{counts[FAILED]} |')
-    for toolbox in toolboxes:
-        lines += ['', f'## {toolbox}', '', '| family | config | outcome | remarks |',
-                  '| --- | --- | --- | --- |']
-        for result in results:
-            if result.config.startswith(f'{toolbox}::'):
-                name = result.config.split('/', 1)[-1].removesuffix('.py')
-                remarks = (result.reason or result.warnings).replace('|', r'\|')
-                lines.append(f'| {result.family} | {name} | {result.outcome} | {remarks} |')
-    return '\n'.join(lines) + '\n'

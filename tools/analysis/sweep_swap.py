@@ -1,5 +1,7 @@
 """Swap the backbone of the configs in the installed toolboxes, and run each result forward."""
 
+import shlex
+import sys
 from argparse import ArgumentParser
 from collections.abc import Sequence
 from pathlib import Path
@@ -8,7 +10,8 @@ from typing import Optional
 from mmqtvit.engine import report_user_errors
 from mmqtvit.engine.environment import PACKAGES
 from mmqtvit.swap import ARCH_NAMES
-from mmqtvit.swap.sweep import run_sweep, summarise
+from mmqtvit.swap.coverage import counts_table, coverage_report
+from mmqtvit.swap.sweep import run_sweep
 
 
 def main(argv: Optional[Sequence] = None) -> None:
@@ -19,19 +22,26 @@ def main(argv: Optional[Sequence] = None) -> None:
                         help='every config, instead of one of each method family')
     parser.add_argument('--arch', default='qtvit1', choices=ARCH_NAMES, help='default: qtvit1')
     parser.add_argument('--out', default='work_dirs/sweep_swap', help='folder for results.jsonl, '
-                        'from which a later call goes on, results.csv and summary.md; default: '
+                        'from which a later call goes on, and results.csv; default: '
                         'work_dirs/sweep_swap')
+    parser.add_argument('--retry', action='store_true',
+                        help='try again what an earlier call did not see running')
+    parser.add_argument('--report', metavar='FILE', help='Markdown to write; default: coverage.md '
+                        'in the folder of --out')
     parser.add_argument('--workers', type=int, default=1, help='processes at a time; default: 1')
     args = parser.parse_args(argv)
     unknown = set(args.toolboxes) - set(PACKAGES)
     if unknown:
         parser.error(f'toolboxes are {", ".join(PACKAGES)}, got {", ".join(sorted(unknown))}')
     results = run_sweep(args.toolboxes or list(PACKAGES), args.out, args.all, args.workers,
-                        args.arch)
-    summary = summarise(results)
-    Path(args.out, 'summary.md').write_text(summary, encoding='utf-8')
-    print(summary.partition('\n## ')[0])
-    print(f'the report is in {args.out}/summary.md')
+                        args.arch, args.retry)
+    command = shlex.join(['python', 'tools/analysis/sweep_swap.py',
+                          *(sys.argv[1:] if argv is None else argv)])
+    report = Path(args.report or Path(args.out, 'coverage.md'))
+    report.parent.mkdir(parents=True, exist_ok=True)
+    report.write_text(coverage_report(results, command, args.all), encoding='utf-8')
+    print(counts_table(results))
+    print(f'the report is in {report}')
 
 
 if __name__ == '__main__':

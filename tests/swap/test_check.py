@@ -1,0 +1,54 @@
+"""A model is built and run on noise; what goes wrong is told with the step at which it does."""
+
+from pathlib import Path
+
+import pytest
+
+from mmqtvit.engine.config import read_config
+from mmqtvit.errors import UserError
+from mmqtvit.swap import CheckFailed, check_config, plan_swap
+
+from ..engine.toy import write_toy
+
+# One of each way in which heads take truth; the others of a family differ in their layers.
+LOSS_STEPS = [
+    ('mmdet::fcos/fcos_r50-caffe_fpn_gn-head_1x_coco.py', (96, 128)),
+    ('mmdet::mask_rcnn/mask-rcnn_r50_fpn_1x_coco.py', (96, 128)),
+    ('mmseg::pspnet/pspnet_r50-d8_4xb2-40k_cityscapes-512x1024.py', (64, 96)),
+    ('mmpretrain::resnet/resnet18_8xb16_cifar10.py', (32, 32)),
+]
+
+
+@pytest.mark.parametrize('toolbox', ['mmdet', 'mmseg'])
+def test_at_the_configs_own_size(toolbox, tmp_path):
+    cfg = read_config(write_toy(tmp_path, toolbox))
+    before = cfg.to_dict()
+    check = check_config(cfg)
+    assert check.size == ((64, 64) if toolbox == 'mmdet' else (32, 32))
+    assert check.loss > 0 and check.parameters > 0
+    assert cfg.to_dict() == before
+    assert check_config(cfg, (48, 32), loss=False).loss is None
+
+
+@pytest.mark.parametrize('config, size', LOSS_STEPS)
+def test_swapped_configs_take_a_loss_step(config, size):
+    check = check_config(plan_swap(read_config(config), 'b0').cfg, size)
+    assert check.loss > 0
+
+
+@pytest.mark.parametrize('change, words', [
+    (dict(in_channels=3), 'the forward pass fails: RuntimeError'),
+    (dict(type='Nothing'), 'building the model fails: KeyError'),
+])
+def test_names_the_step_that_fails(change, words, tmp_path):
+    cfg = read_config(write_toy(tmp_path))
+    cfg.model.decode_head.update(change)
+    with pytest.raises(CheckFailed, match=words):
+        check_config(cfg)
+
+
+def test_needs_a_toolbox(tmp_path):
+    path = Path(write_toy(tmp_path))
+    path.write_text(path.read_text().replace("default_scope = 'mmseg'", "default_scope = 'mmx'"))
+    with pytest.raises(UserError, match="'mmx'"):
+        check_config(read_config(str(path)))

@@ -1,0 +1,46 @@
+"""``tools/swap_backbone.py``: what it writes, prints and refuses."""
+
+import pytest
+from mmengine import Config
+
+from mmqtvit.swap import ARCH_NAMES
+
+from ..engine.toy import write_toy
+from ..tools.test_command_lines import status, tool
+
+
+def test_writes_and_checks(tmp_path, monkeypatch, capsys):
+    monkeypatch.setenv('COLUMNS', '200')
+    monkeypatch.chdir(tmp_path)
+    tool('swap_backbone').main([write_toy(tmp_path), '--arch', 'b0', '--check'])
+    shown = capsys.readouterr().out
+    assert 'type' in shown and 'QTViT' in shown and 'EfficientViT b0' in shown
+    assert '4: 8, 8: 8, 16: 16, 32: 16' in shown and '4: 16, 8: 32, 16: 64, 32: 128' in shown
+    assert 'parameters, M' in shown and 'multiply–adds at 32×32, G' in shown
+    assert 'model.decode_head.in_channels' in shown
+    assert 'checked at 32×32: predicts, and takes a loss step' in shown
+    text = (tmp_path / 'toy_mmseg_b0.py').read_text()
+    assert "_base_ = './toy_mmseg.py'" in text and len(text.splitlines()) < 20
+    assert Config.fromfile('toy_mmseg_b0.py').model.decode_head.in_channels == 128
+
+
+def test_writes_nothing_if_it_refuses(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    assert status('swap_backbone', 'mmpretrain::vgg/vgg11_8xb32_in1k.py') == 2
+    error = capsys.readouterr().err
+    assert error.startswith('error: the backbone of this config cannot be exchanged: its head')
+    assert not any(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize('argv, words', [
+    (['none.py'], 'config none.py not found'),
+    (['mmdet::none/none.py'], 'cannot read config mmdet::none/none.py'),
+    (['CONFIG', '--arch', 'b9'], f"arch must be one of {', '.join(ARCH_NAMES)}, got 'b9'"),
+    (['CONFIG', '--checkpoint', 'none.pth'], 'there is no checkpoint none.pth'),
+    (['CONFIG', '-o', 'out.json'], 'must be a .py file, got out.json'),
+])
+def test_mistakes(argv, words, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    config = write_toy(tmp_path)
+    assert status('swap_backbone', *(config if word == 'CONFIG' else word for word in argv)) == 2
+    assert words in capsys.readouterr().err
