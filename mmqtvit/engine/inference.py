@@ -16,7 +16,7 @@ from tqdm import tqdm
 from ..errors import UserError
 from ..weights.read import read_checkpoint
 from ..weights.safe_load import allow_openmmlab_checkpoints
-from .checkpoint import check_match
+from .checkpoint import check_match, translate
 from .datasets import dataset_leaves
 from .device import adapt_to_device
 from .environment import require_toolbox
@@ -56,7 +56,11 @@ class Predictor:
         with allow_openmmlab_checkpoints(), explained(cfg):
             self.inferencer = _build_inferencer(cfg, checkpoint, device)
             meta = dataset_meta(cfg, weights)
-        check_match(self.inferencer.model, weights, checkpoint)
+        translated = translate(self.inferencer.model, weights, checkpoint)
+        if translated is None:
+            check_match(self.inferencer.model, weights, checkpoint)
+        else:  # a published layout, whose names the inferencer does not know
+            self.inferencer.model.load_state_dict(translated)
         self.classes = meta.get('classes')
         self.inferencer.model.dataset_meta = meta
         if self.inferencer.visualizer is not None:
@@ -186,9 +190,10 @@ def output_stems(images: Sequence, out: Path) -> list:
             number += 1
             name = f'{Path(path).stem}_{number}'
         taken.add(name)
-        for ending in ('.jpg', '_labels.png'):
-            if Path(out, name + ending).resolve() in sources:
-                raise UserError(f'--out {out} would replace the image {path}; name another folder')
+        for picture in (Path(out, f'{name}.jpg'), Path(out, f'{name}_labels.png')):
+            if picture.resolve() in sources:
+                raise UserError(f'--out {out} would replace the image {picture}; name another '
+                                'folder')
         stems.append(Path(out, name))
     return stems
 
