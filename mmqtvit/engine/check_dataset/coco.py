@@ -1,0 +1,139 @@
+"""Looks through a COCO annotation file for what mmdet drops or takes wrongly without a word."""
+
+import math
+from collections import Counter
+from typing import Any, Optional
+
+from mmengine.fileio import load
+
+from .findings import Finding
+
+EDGE = 1  # pixels that a box may reach over the border: published ones are rounded
+
+
+def read_coco(path: str, backend_args: Optional[dict] = None) -> tuple:
+    """Read an annotation file.
+
+    Args:
+        path (str): The file.
+        backend_args (dict, optional): Of mmengine's file backend. Defaults to None.
+
+    Returns:
+        tuple[dict | None, list[Finding]]: Its content, None if it is no COCO file; and why.
+    """
+    try:
+        content = load(path, backend_args=backend_args)
+    except ValueError as error:  # json's
+        return None, [Finding('annotation file cannot be read', path, str(error))]
+    content = content if isinstance(content, dict) else {}
+    if missing := [key for key in ('images', 'categories') if key not in content]:
+        return None, [Finding("annotation file that is not COCO's", path,
+                              f'without {", ".join(missing)}')]
+    return content, []
+
+
+def check_records(content: dict, path: str, evaluated: bool) -> list:
+    """Find what is wrong with the records themselves.
+
+    Args:
+        content (dict): Of the annotation file.
+        path (str): The file.
+        evaluated (bool): Whether the data set is there for validation or testing.
+
+    Returns:
+        list[Finding]: In the order of the file.
+    """
+    findings = []
+    if evaluated and 'info' not in content:
+        findings.append(Finding("annotation file without 'info'", path,
+                                "pycocotools stops there at the evaluation; 'info': {} will do"))
+    for key in ('images', 'annotations'):
+        counts = Counter(record.get('id') for record in content.get(key, ()))
+        if double := [id_ for id_, count in counts.items() if count > 1]:
+            findings.append(Finding(f'ids of {key} that are not unique', path, _some(double)))
+    images = {}
+    for number, image in enumerate(content['images']):
+        if missing := [key for key in ('id', 'width', 'height') if key not in image]:
+            name = image.get('file_name', f'at position {number}')
+            findings.append(Finding('image record without what mmdet reads', f'{path}, {name}',
+                                    ', '.join(missing)))
+        else:
+            images[image['id']] = image
+    for number, annotation in enumerate(content.get('annotations', ())):
+        place = f'{path}, annotation {annotation.get("id", f"at position {number}")}'
+        findings += _check_annotation(annotation, images, place)
+    return findings
+
+
+def check_categories(content: dict, path: str, dataset: Any) -> list:
+    """Compare the classes of a data set with the categories of its file.
+
+    mmdet numbers the labels in the file's order and skips names that it does not find there, so
+    names and order must be the same, or labels get the name of another class.
+
+    Args:
+        content (dict): Of the annotation file.
+        path (str): The file.
+        dataset (CocoDataset): Built from it.
+
+    Returns:
+        list[Finding]: Of the classes, then of the categories that are left out.
+    """
+    names = {category['id']: category.get('name') for category in content['categories']}
+    classes = list(dataset.metainfo['classes'])
+    numbered = [names.get(category_id) for category_id in dataset.cat_ids]
+    findings = []
+    if absent := [name for name in classes if name not in numbered]:
+        findings.append(Finding('classes that the annotation file does not have', path,
+                                f'{_some(absent)}; it has {_some(list(names.values()))}'))
+    elif numbered != classes:
+        findings.append(Finding(
+            'classes in another order than in the annotation file, which mmdet follows', path,
+            f'{_some(classes)} in the config, {_some(numbered)} in the file'))
+    used = Counter(annotation.get('category_id') for annotation in content.get('annotations', ()))
+    for category_id in sorted(used.keys() - set(dataset.cat_ids), key=str):
+        findings.append(Finding(
+            'category that the config does not know, left out by mmdet', path,
+            f'{names.get(category_id, "nameless")} (id {category_id}): {used[category_id]} '
+            'annotations', breaks=False))
+    return findings
+
+
+def _check_annotation(annotation: dict, images: dict, place: str) -> list:
+    if missing := [key for key in ('image_id', 'category_id', 'bbox', 'area')
+                   if key not in annotation]:
+        return [Finding('annotation without what mmdet reads', place, ', '.join(missing))]
+    image = images.get(annotation['image_id'])
+    if image is None:
+        return [Finding('annotation of an image that the file does not list', place,
+                        f'image_id {annotation["image_id"]}', breaks=False)]
+    wrong = None if annotation.get('ignore', False) else _wrong_box(annotation, image)
+    if wrong is None:
+        return []
+    kind, breaks = wrong
+    return [Finding(kind, f'{place} of {image.get("file_name", image["id"])}',
+                    f'{annotation["bbox"]} in {image["width"]}×{image["height"]}', breaks)]
+
+
+def _wrong_box(annotation: dict, image: dict) -> Optional[tuple]:
+    """Kind of what is wrong with a box, and whether it breaks training; None if nothing is."""
+    box = annotation['bbox']
+    if len(box) != 4 or not all(isinstance(number, (int, float)) and math.isfinite(number)
+                                for number in box):
+        return 'box that is not four numbers', True
+    x, y, width, height = box
+    if width <= 0 or height <= 0:
+        return 'empty box, left out by mmdet', False
+    if x >= image['width'] or y >= image['height'] or x + width <= 0 or y + height <= 0:
+        return 'box outside the image, left out by mmdet', False
+    if width < 1 or height < 1 or annotation['area'] <= 0:
+        return 'box thinner than a pixel or of area 0, left out by mmdet', False
+    if (x < -EDGE or y < -EDGE or x + width > image['width'] + EDGE
+            or y + height > image['height'] + EDGE):
+        return 'box that reaches over the border of the image', False
+    return None
+
+
+def _some(values: list, at_most: int = 8) -> str:
+    more = f' and {len(values) - at_most} more' if len(values) > at_most else ''
+    return ', '.join(map(str, values[:at_most])) + more

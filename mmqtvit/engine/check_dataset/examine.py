@@ -1,0 +1,170 @@
+"""Goes over the data sets of a config."""
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import cv2
+from mmengine import Config
+from mmengine.registry import DATASETS, init_default_scope
+from torch.utils.data import DataLoader
+from tqdm import tqdm
+
+from ...errors import UserError
+from ..datasets import check_datasets, dataset_leaves
+from ..environment import require_toolbox
+from .coco import check_categories, check_records, read_coco
+from .findings import Examination, Finding
+from .samples import Samples
+
+#: Heads whose classes must be those of the data set.
+HEADS = dict(mmdet=('bbox_head', 'mask_head'), mmseg=('decode_head', ), mmpretrain=('head', ))
+
+
+def examine(cfg: Config, splits: Sequence, workers: int = 0) -> list:
+    """Read all images and labels that the loaders of a config will read.
+
+    Each data set is built by its toolbox with the loading steps of its own pipeline.
+
+    Args:
+        cfg (Config): As from :func:`load_config`.
+        splits (Sequence[str]): Some of 'train', 'val' and 'test'.
+        workers (int): Processes that read; 0 reads in this one. Defaults to 0.
+
+    Returns:
+        list[Examination]: One for each data set, also of those inside wrappers.
+
+    Raises:
+        UserError: If the toolbox or whole folders are missing, the config names no data set, or it
+            cannot be told how one is read.
+    """
+    require_toolbox(cfg)
+    check_datasets(cfg, splits)
+    init_default_scope(cfg.default_scope)
+    found = _distinct(cfg, splits)
+    if not found:
+        raise UserError(f'the config names no data set for {", ".join(splits)}')
+    return [_examine_one(cfg, keys, leaf, workers) for keys, leaf in found]
+
+
+def _distinct(cfg: Config, splits: Sequence) -> list:
+    """The data sets, each once, with the keys at which they stand."""
+    found = []
+    for split in splits:
+        dataset = (cfg.get(f'{split}_dataloader') or {}).get('dataset')
+        for key, leaf in dataset_leaves(dataset, f'{split}_dataloader.dataset'):
+            steps = [step for step in leaf.get('pipeline') or ()
+                     if isinstance(step, dict) and _name(step).startswith('Load')]
+            leaf = dict(leaf, pipeline=steps, lazy_init=True)
+            same = next((keys for keys, other in found if other == leaf), None)
+            if same is None:
+                found.append(([key], leaf))
+            else:
+                same.append(key)
+    return found
+
+
+def _examine_one(cfg: Config, keys: list, leaf: dict, workers: int) -> Examination:
+    result = Examination(keys, _name(leaf))
+    dataset = _build(leaf, result)
+    if dataset is None:
+        return result
+    if not leaf['pipeline'] and 'img' not in dataset.get_data_info(0):
+        raise UserError(f'{keys[0]}.pipeline has no step named Load…, so it cannot be told how its '
+                        'images are read')
+    result.classes = dataset.metainfo.get('classes')
+    heads = dict(_head_classes(cfg.get('model'), HEADS[cfg.default_scope], 'model'))
+    result.findings += _compare_classes(heads, result)
+    num_classes = len(result.classes) if result.classes else max(heads.values(), default=None)
+    samples = Samples(dataset, num_classes, _ignore_index(cfg))
+    loader = DataLoader(samples, batch_size=None, num_workers=workers, collate_fn=_as_it_is,
+                        worker_init_fn=_one_thread)
+    for findings, amounts, unit in tqdm(loader, desc=keys[0].split('_')[0], unit='image'):
+        result.findings += findings
+        result.count(amounts)
+        result.unit = result.unit or unit
+    result.num_samples = len(samples)
+    if keys[0].startswith('train') and (absent := result.absent()):
+        result.findings.append(
+            Finding('class that never occurs', keys[0], ', '.join(absent), breaks=False))
+    return result
+
+
+def _build(leaf: dict, result: Examination) -> Any:
+    """Build a data set and judge what its annotations say; None if it cannot be read."""
+    key, dataset, content = result.keys[0], None, None
+    try:
+        classes = (leaf.get('metainfo') or {}).get('classes')
+        assert not isinstance(classes, str) or Path(classes).is_file(), (
+            f'classes={classes!r} is one text; a tuple of one has a comma: ({classes!r}, )')
+        dataset = DATASETS.build(leaf)
+        if _is_coco(dataset):
+            content, found = read_coco(dataset.ann_file, dataset.backend_args)
+            result.findings += found
+            if content is None:
+                return None
+            evaluated = any(not key.startswith('train') for key in result.keys)
+            result.findings += check_records(content, dataset.ann_file, evaluated)
+        dataset.full_init()
+        if content is not None:
+            result.findings += check_categories(content, dataset.ann_file, dataset)
+    except Exception as error:  # of configs and files in any state
+        if isinstance(error, ValueError) and dataset is not None and not dataset.data_list:
+            # numpy's, when mmengine joins the records of no sample at all
+            places = [dataset.ann_file, *dataset.data_prefix.values()]
+            result.findings.append(Finding('data set without a sample', key,
+                                           f'looked in {", ".join(filter(None, places))}'))
+        else:
+            text = str(error) if isinstance(error, (AssertionError, UserError)) else repr(error)
+            result.findings.append(Finding('data set cannot be built', key, text))
+        return None
+    return dataset
+
+
+def _is_coco(dataset: Any) -> bool:
+    names = {cls.__name__ for cls in type(dataset).__mro__}
+    return 'CocoDataset' in names and 'CocoPanopticDataset' not in names
+
+
+def _head_classes(node: Any, heads: Sequence, key: str) -> Iterator:
+    """Numbers of classes of the heads below a part of the model, by key."""
+    if isinstance(node, (list, tuple)):
+        for index, child in enumerate(node):
+            yield from _head_classes(child, heads, f'{key}.{index}')
+    elif isinstance(node, dict):
+        inside = any(name in heads for name in key.split('.'))
+        if inside and isinstance(node.get('num_classes'), int):
+            yield f'{key}.num_classes', node['num_classes']
+        for name, child in node.items():
+            yield from _head_classes(child, heads, f'{key}.{name}')
+
+
+def _compare_classes(heads: dict, result: Examination) -> list:
+    found = []
+    for key, number in heads.items() if result.classes else ():
+        if number != len(result.classes):
+            found.append(Finding('head whose number of classes is not that of the data set', key,
+                                 f'{number}; {result.keys[0]} has {len(result.classes)}',
+                                 breaks=number < len(result.classes)))
+    return found
+
+
+def _ignore_index(cfg: Config) -> int:
+    """The label that the segmentation head leaves out of its loss."""
+    head = (cfg.get('model') or {}).get('decode_head') or {}
+    if isinstance(head, (list, tuple)):  # one after another; the last one decides
+        head = head[-1]
+    return head.get('ignore_index', 255)
+
+
+def _name(node: dict) -> str:
+    kind = node.get('type')
+    return getattr(kind, '__name__', str(kind)).split('.')[-1]
+
+
+def _as_it_is(sample: tuple) -> tuple:
+    return sample
+
+
+def _one_thread(worker: int) -> None:
+    cv2.setNumThreads(0)  # as many processes as there are cores already

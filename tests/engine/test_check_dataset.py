@@ -1,0 +1,371 @@
+"""Data sets with one thing wrong each, looked through as ``tools/check_dataset.py`` does."""
+
+import json
+from pathlib import Path
+
+import cv2
+import numpy as np
+import pytest
+from mmengine.registry import DefaultScope
+from PIL import Image
+
+from mmqtvit.engine import UserError, load_config
+from mmqtvit.engine.check_dataset import Examination, Finding, examine, print_report
+from tests.imagenet.toy import NUM_CLASSES, ROOT, write_imagenet
+
+from .test_images import cut_short, with_bad_checksum
+from .toy import write_toy
+
+LEAF = 'train_dataloader.dataset'
+
+
+@pytest.fixture(autouse=True)
+def no_scope_left_over():
+    yield
+    DefaultScope._instance_dict.clear()
+
+
+class Toy:
+    """A config with its files, and what looking through its training data says."""
+
+    def __init__(self, folder, toolbox):
+        self.path, self.data = write_toy(folder, toolbox), folder / 'data'
+
+    def look(self, workers=0, splits=('train', ), **options):
+        options = {key.replace('__', '.'): value for key, value in options.items()}
+        return examine(load_config(self.path, options), splits, workers)
+
+    def findings(self, **options):
+        return {finding.kind: finding for one in self.look(**options) for finding in one.findings}
+
+    def change_records(self, change):
+        path = self.data / 'boxes.json'
+        records = json.loads(path.read_text())
+        change(records)
+        path.write_text(json.dumps(records))
+
+
+@pytest.fixture()
+def segmentor(tmp_path):
+    return Toy(tmp_path, 'mmseg')
+
+
+@pytest.fixture()
+def detector(tmp_path):
+    return Toy(tmp_path, 'mmdet')
+
+
+def only(findings, kind, breaks=True):
+    """The one finding, which is of that kind."""
+    assert [*findings] == [kind]
+    assert findings[kind].breaks == breaks
+    return findings[kind]
+
+
+class TestSegmentation:
+
+    @pytest.mark.parametrize('workers', [0, 2])
+    def test_nothing_wrong(self, segmentor, workers):
+        one, = segmentor.look(workers)
+        assert one.findings == [] and one.num_samples == 4
+        assert one.amounts == {0: 1408, 1: 1408, 2: 1280} and one.unit == 'pixels'
+        assert one.num_images == {0: 4, 1: 4, 2: 4}
+        assert one.classes == ('sky', 'sea', 'land')
+
+    def test_a_data_set_of_two_loaders_is_read_once(self, segmentor):
+        one, = segmentor.look(splits=('train', 'val', 'test'))
+        assert one.keys == [f'{split}_dataloader.dataset' for split in ('train', 'val', 'test')]
+
+    @pytest.mark.parametrize('content', [b'', b'hello'])
+    def test_unreadable(self, segmentor, content):
+        (segmentor.data / 'images/1.jpg').write_bytes(content)
+        assert only(segmentor.findings(), 'image cannot be read').place.endswith('images/1.jpg')
+        cv2.imwrite(str(segmentor.data / 'images/1.jpg'), np.zeros((32, 32, 3), np.uint8))
+        (segmentor.data / 'labels/2.png').write_bytes(content)
+        assert only(segmentor.findings(), 'label cannot be read').place.endswith('labels/2.png')
+
+    def test_damage_that_opencv_forgives(self, segmentor):
+        path = with_bad_checksum(segmentor.data / 'images/9.jpg')
+        cv2.imwrite(str(segmentor.data / 'labels/9.png'), np.zeros((24, 32), np.uint8))
+        assert only(segmentor.findings(), 'damaged image', breaks=False).place == str(path)
+
+    def test_cut_short(self, segmentor):
+        path = cut_short(segmentor.data / 'images/9.jpg')
+        cv2.imwrite(str(segmentor.data / 'labels/9.png'), np.zeros((64, 64), np.uint8))
+        finding, = segmentor.findings().values()
+        assert finding.kind in ('damaged image', 'image cannot be read')  # by OpenCV's release
+        assert finding.place == str(path) and 'truncated' in finding.detail
+
+    def test_missing_label(self, segmentor):
+        (segmentor.data / 'labels/3.png').unlink()
+        assert only(segmentor.findings(), 'missing label').place.endswith('labels/3.png')
+
+    def test_sizes(self, segmentor):
+        cv2.imwrite(str(segmentor.data / 'labels/0.png'), np.zeros((32, 40), np.uint8))
+        finding = only(segmentor.findings(), 'image and label map differ in size')
+        assert finding.detail == '32×32 pixels, 40×32 in the label map'
+
+    def test_turned_image(self, segmentor):
+        exif = Image.Exif()
+        exif[0x0112] = 6
+        Image.new('RGB', (32, 40)).save(segmentor.data / 'images/0.jpg', exif=exif)
+        cv2.imwrite(str(segmentor.data / 'labels/0.png'), np.zeros((40, 32), np.uint8))
+        finding = only(segmentor.findings(), 'image and label map differ in size')
+        assert finding.detail.startswith('40×32 pixels, turned as its EXIF orientation says')
+
+    def test_labels_out_of_range(self, segmentor):
+        path = str(segmentor.data / 'labels/0.png')
+        label = cv2.imread(path, cv2.IMREAD_UNCHANGED)
+        label[0, :5], label[0, 5:9], label[1] = 3, 200, 255
+        cv2.imwrite(path, label)
+        finding = only(segmentor.findings(), 'labels out of range')
+        assert finding.place == path
+        assert finding.detail == '3, 200, in 9 pixels; there are 3 classes, and 255 is ignored'
+
+    def test_reduce_zero_label(self, segmentor):
+        for path in (segmentor.data / 'labels').iterdir():
+            label = cv2.imread(str(path), cv2.IMREAD_UNCHANGED) + 1
+            label[0] = 0
+            cv2.imwrite(str(path), label)
+        one, = segmentor.look(**{f'{LEAF}.reduce_zero_label': True})
+        assert one.findings == [] and one.amounts == {0: 1280, 1: 1408, 2: 1280}
+        assert 'labels out of range' in segmentor.findings()
+
+    def test_ignore_index_of_the_head(self, segmentor):
+        path = str(segmentor.data / 'labels/0.png')
+        cv2.imwrite(path, np.full((32, 32), 9, np.uint8))
+        assert 'labels out of range' in segmentor.findings()
+        only(segmentor.findings(**{'model.decode_head.ignore_index': 9}),
+             'no pixel has a class', breaks=False)
+
+    def test_pictures_of_labels(self, segmentor):
+        cv2.imwrite(str(segmentor.data / 'labels/0.png'), np.zeros((32, 32, 3), np.uint8))
+        finding = only(segmentor.findings(), 'label map of several channels')
+        assert '(32, 32, 3)' in finding.detail
+
+    def test_more_than_eight_bits(self, segmentor):
+        label = np.zeros((32, 32), np.uint16)
+        label[0] = 257
+        cv2.imwrite(str(segmentor.data / 'labels/0.png'), label)
+        assert 'up to 257' in only(segmentor.findings(), 'label map of more than eight bits').detail
+
+    def test_class_that_never_occurs(self, segmentor):
+        options = {f'{LEAF}.metainfo.classes': ['sky', 'sea', 'land', 'moon']}
+        findings = segmentor.findings(**options, **{'model.decode_head.num_classes': 4})
+        assert only(findings, 'class that never occurs', breaks=False).detail == 'moon'
+
+    @pytest.mark.parametrize('number, breaks', [(2, True), (4, False)])
+    def test_head_of_another_number_of_classes(self, segmentor, number, breaks):
+        finding = only(segmentor.findings(**{'model.decode_head.num_classes': number}),
+                       'head whose number of classes is not that of the data set', breaks)
+        assert finding.place == 'model.decode_head.num_classes'
+        assert finding.detail == f'{number}; {LEAF} has 3'
+
+    def test_no_images_of_that_suffix(self, segmentor):
+        finding = only(segmentor.findings(**{f'{LEAF}.img_suffix': '.jpeg'}),
+                       'data set without a sample')
+        assert str(segmentor.data / 'images') in finding.detail
+
+    def test_missing_comma(self, segmentor):
+        finding = only(segmentor.findings(**{f'{LEAF}.metainfo.classes': 'sky'}),
+                       'data set cannot be built')
+        assert "('sky', )" in finding.detail
+
+    def test_inside_wrappers(self, segmentor):
+        path = Path(segmentor.path)
+        path.write_text(path.read_text() + (
+            "train_dataloader['dataset'] = dict(type='ConcatDataset', datasets=[\n"
+            "    dataset, dict(type='RepeatDataset', times=3, dataset=dict(\n"
+            "        dataset, data_prefix=dict(img_path='more', seg_map_path='labels')))])\n"))
+        (segmentor.data / 'more').mkdir()
+        (segmentor.data / 'more/9.jpg').write_bytes(b'')
+        one, other = segmentor.look()
+        assert (one.num_samples, other.num_samples) == (4, 1)
+        assert other.keys == [f'{LEAF}.datasets.1.dataset']
+        assert [finding.kind for finding in other.findings][0] == 'image cannot be read'
+
+    def test_mistakes(self, segmentor):
+        with pytest.raises(UserError, match='the data set is not there'):
+            segmentor.look(**{f'{LEAF}.data_root': 'nowhere'})
+        with pytest.raises(UserError, match='no step named Load'):
+            segmentor.look(**{f'{LEAF}.pipeline': []})
+        path = Path(segmentor.path)
+        path.write_text(path.read_text() + 'test_dataloader = None\n')
+        with pytest.raises(UserError, match='no data set for test'):
+            segmentor.look(splits=('test', ))
+
+
+class TestDetection:
+
+    def test_nothing_wrong(self, detector):
+        one, = detector.look()
+        assert one.findings == [] and one.unit == 'boxes'
+        assert one.amounts == one.num_images == {0: 2, 1: 2}
+
+    @pytest.mark.parametrize('box, kind, breaks', [
+        ([4, 4, 0, 9], 'empty box, left out by mmdet', False),
+        ([4, 4, 9, -2], 'empty box, left out by mmdet', False),
+        ([32, 4, 9, 9], 'box outside the image, left out by mmdet', False),
+        ([-9, 4, 9, 9], 'box outside the image, left out by mmdet', False),
+        ([4, 4, 9, .5], 'box thinner than a pixel or of area 0, left out by mmdet', False),
+        ([4, 4, 30, 9], 'box that reaches over the border of the image', False),
+        ([4, 4, float('nan'), 9], 'box that is not four numbers', True),
+        ([4, 4, 9], 'box that is not four numbers', True)])
+    def test_boxes(self, detector, box, kind, breaks):
+        detector.change_records(lambda records: records['annotations'][2].update(bbox=box))
+        finding = detector.findings()[kind]
+        assert finding.breaks == breaks
+        assert finding.place.endswith('boxes.json, annotation 3 of 2.jpg')
+        assert finding.detail == f'{box} in 32×32'
+
+    def test_published_boxes_reach_a_pixel_over_the_border(self, detector):
+        detector.change_records(
+            lambda records: records['annotations'][2].update(bbox=[4, 4, 29, 28.4]))
+        assert detector.findings() == {}
+
+    def test_category_that_the_config_does_not_know(self, detector):
+        def change(records):
+            records['categories'].append(dict(id=9, name='star'))
+            records['annotations'][0]['category_id'] = 9
+        detector.change_records(change)
+        finding = only(detector.findings(), 'category that the config does not know, left out by '
+                       'mmdet', breaks=False)
+        assert 'star (id 9): 1 annotations' in finding.detail
+
+    def test_class_that_the_file_does_not_have(self, detector):
+        """mmdet would give box the label of disc."""
+        detector.change_records(lambda records: records['categories'].pop(0))
+        finding = detector.findings()['classes that the annotation file does not have']
+        assert finding.breaks and finding.detail == 'disc; it has box'
+
+    def test_classes_in_another_order(self, detector):
+        detector.change_records(lambda records: records['categories'].reverse())
+        finding = only(detector.findings(),
+                       'classes in another order than in the annotation file, which mmdet follows')
+        assert finding.detail == 'disc, box in the config, box, disc in the file'
+
+    def test_size_that_the_record_does_not_have(self, detector):
+        detector.change_records(lambda records: records['images'][1].update(height=48))
+        finding = only(detector.findings(), 'image and annotation differ in size')
+        assert finding.place.endswith('1.jpg')
+        assert finding.detail == '32×32 pixels, 32×48 in the annotation'
+
+    def test_missing_image(self, detector):
+        (detector.data / 'images/1.jpg').unlink()
+        assert only(detector.findings(), 'missing image').place.endswith('images/1.jpg')
+
+    @pytest.mark.parametrize('change, kind, detail', [
+        (lambda records: records['annotations'][0].pop('area'),
+         'annotation without what mmdet reads', 'area'),
+        (lambda records: records['annotations'][0].update(id=2),
+         'ids of annotations that are not unique', '2'),
+        (lambda records: records['images'][0].pop('height'),
+         'image record without what mmdet reads', 'height'),
+        (lambda records: records.pop('categories'),
+         "annotation file that is not COCO's", 'without categories')])
+    def test_records(self, detector, change, kind, detail):
+        detector.change_records(change)
+        finding = detector.findings()[kind]
+        assert finding.breaks and finding.detail == detail
+
+    def test_annotation_of_no_image(self, detector):
+        detector.change_records(lambda records: records['annotations'][0].update(image_id=77))
+        finding = detector.findings()['annotation of an image that the file does not list']
+        assert finding.detail == 'image_id 77' and not finding.breaks
+
+    def test_info_is_asked_for_where_the_evaluation_reads_it(self, detector):
+        detector.change_records(lambda records: records.pop('info'))
+        assert detector.findings() == {}
+        only(detector.findings(splits=('val', )), "annotation file without 'info'")
+
+    def test_no_json(self, detector):
+        (detector.data / 'boxes.json').write_text('{')
+        only(detector.findings(), 'annotation file cannot be read')
+
+    def test_masks_that_the_config_reads(self, detector):
+        detector.change_records(
+            lambda records: records['annotations'][0].update(segmentation=[]))
+        assert detector.findings() == {}
+        finding = only(detector.findings(**{f'{LEAF}.pipeline.2.with_mask': True}),
+                       'label cannot be read')
+        assert finding.detail == "LoadAnnotations needs 'mask' in the annotation"
+
+    def test_head_of_fewer_classes(self, detector):
+        finding = only(detector.findings(**{'model.bbox_head.num_classes': 1}),
+                       'head whose number of classes is not that of the data set')
+        assert finding.place == 'model.bbox_head.num_classes'
+
+
+class TestClassification:
+
+    @pytest.fixture()
+    def config(self, tmp_path, monkeypatch):
+        write_imagenet(tmp_path / 'data/imagenet')
+        monkeypatch.chdir(tmp_path)
+
+        def load(**options):
+            cfg = load_config(str(ROOT / 'configs/qtvit1_imagenet.py'), {
+                f'{split}_dataloader.dataset.metainfo.classes':
+                    [str(label) for label in range(NUM_CLASSES)] for split in ('train', 'val')})
+            cfg.merge_from_dict({'model.head.num_classes': NUM_CLASSES,
+                                 'model.head.loss.num_classes': NUM_CLASSES, **options})
+            return cfg
+        return load
+
+    def test_nothing_wrong(self, config):
+        train, val = examine(config(), ('train', 'val'))
+        assert train.findings == val.findings == []
+        assert train.amounts == {label: 2 for label in range(NUM_CLASSES)}
+        assert val.amounts == val.num_images == {label: 1 for label in range(NUM_CLASSES)}
+        assert train.unit == 'images'
+
+    def test_labels_out_of_range(self, config, tmp_path):
+        meta = tmp_path / 'data/imagenet/meta'
+        meta.mkdir()
+        (meta / 'val.txt').write_text('n00/ILSVRC2012_val_00000001.JPEG 0\n'
+                                      'n01/ILSVRC2012_val_00000002.JPEG 12\nn01/none.JPEG 1\n')
+        one, = examine(config(), ('val', ))
+        wrong, missing = one.findings
+        assert wrong.kind == 'labels out of range' and '12; there are 12' in wrong.detail
+        assert missing.kind == 'missing image' and missing.place.endswith('n01/none.JPEG')
+
+    def test_folders_and_classes_that_do_not_agree(self, config):
+        one, = examine(config(**{f'{LEAF}.metainfo.classes': ['a', 'b']}), ('train', ))
+        finding, = one.findings
+        assert finding.kind == 'data set cannot be built' and '(12)' in finding.detail
+
+
+def test_report(capsys):
+    one = Examination(['train_dataloader.dataset'], 'CocoDataset', ('disc', 'box'), 4, [
+        Finding('damaged image', 'a.jpg', 'it is cut', breaks=False),
+        *(Finding('missing image', f'{i}.jpg') for i in range(3))], {0: 5}, {0: 2}, 'boxes')
+    other = Examination(['val_dataloader.dataset'], 'BaseSegDataset', ('disc', 'sea'), 2, [],
+                        {0: 30, 1: 90, 7: 1}, {0: 1, 1: 2, 7: 1}, 'pixels')
+    print_report([one, other], shown=2)
+    lines = [line.strip() for line in capsys.readouterr().out.splitlines()]
+    rows = [[cell.strip() for cell in line.strip('│').split('│')] for line in lines
+            if line.startswith('│')]
+    assert rows == [['disc', '5', '2', '24.79', '1'], ['box', '0', '0', '0.00', '0'],
+                    ['sea', '0', '0', '74.38', '2'], ['label 7', '0', '0', '0.83', '1']]
+    assert lines[-8:] == [
+        'train_dataloader.dataset: CocoDataset, 4 samples',
+        'ERROR: missing image (3)', '0.jpg', '1.jpg', 'and 1 more',
+        'warning: damaged image (1)', 'a.jpg: it is cut',
+        'val_dataloader.dataset: BaseSegDataset, 2 samples']
+
+
+def test_real_samples(shared, monkeypatch):
+    """Nothing in the published files breaks training, and the counts are those of the records."""
+    monkeypatch.chdir(ROOT)
+    root = f'{shared}/data/coco/'
+    cfg = load_config(str(ROOT / 'configs/cascade_mask_rcnn_qtvit1_coco.py'), {
+        'train_dataloader.dataset.data_root': root})
+    coco, = examine(cfg, ('train', ))
+    assert not any(finding.breaks for finding in coco.findings)
+    records = json.loads((shared / 'data/coco/annotations/instances_train2017.json').read_text())
+    assert sum(coco.amounts.values()) == sum(not one['iscrowd'] for one in records['annotations'])
+    cfg = load_config(str(ROOT / 'configs/upernet_qtvit1_ade20k.py'), {
+        'train_dataloader.dataset.data_root': f'{shared}/data/ade20k'})
+    ade, = examine(cfg, ('train', ))
+    assert ade.num_samples == 3 and not any(finding.breaks for finding in ade.findings)
+    assert 'wall' not in ade.absent()
