@@ -154,8 +154,8 @@ def read_result(trial: Trial) -> Result:
 def describe(results: Sequence) -> str:
     """Write the results as a table, best kernel first.
 
-    The spread is the standard deviation over the seeds, blank for one; differences are to the first kernel with
-    the same seed.
+    The spread is the standard deviation over the seeds, blank for one; differences are to the
+    first kernel with the same seed.
 
     Args:
         results (Sequence[Result]): The first one's kernel is the rival.
