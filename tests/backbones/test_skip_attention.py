@@ -5,6 +5,7 @@ import io
 import pytest
 import torch
 from torch import nn
+from torch.utils.flop_counter import FlopCounterMode
 
 from mmqtvit import EfficientViT, QTViT
 from mmqtvit.layers import MultiScaleAttention, SkipAttention
@@ -113,8 +114,14 @@ def test_a_stage_that_is_not_built_cannot_skip():
         QTViT(ARCH, out_indices=(2, ), skip_attention=SKIPPED)
 
 
-def test_multiply_adds_are_as_documented():
-    from torch.utils.flop_counter import FlopCounterMode
-    with FlopCounterMode(display=False) as counter:
-        SkipAttention(16)(torch.rand(1, 16, 5, 7))
-    assert counter.get_total_flops() // 2 == 35 * (4 * 16**2 + 50 * 16) + 3 * 16
+@pytest.mark.parametrize('stage, share', [(2, 0.68), (3, 0.73)])
+def test_multiply_adds_are_as_documented(stage, share):
+    model = QTViT(skip_attention=dict(stage3=[1], stage4=[1])).eval()
+    channels, side = model.widths[1 + stage], (14, 7)[stage - 2]
+    macs = []
+    for block in model.stages[stage][1:3]:  # with attention, and skipped
+        with torch.no_grad(), FlopCounterMode(display=False) as counter:
+            block.attention.branch(torch.rand(1, channels, side, side))
+        macs.append(counter.get_total_flops() // 2)
+    assert macs[1] == side**2 * (4 * channels**2 + 50 * channels) + 3 * channels
+    assert macs[1] / macs[0] == pytest.approx(share, abs=0.005)
