@@ -84,7 +84,8 @@ def forget_weights(cfg: dict, model: dict, part: dict) -> list:
     return notes
 
 
-def adapt_optimizer(cfg: dict, old: Probe, new: Probe, others: Sequence, scope: str) -> list:
+def adapt_optimizer(cfg: dict, old: Probe, new: Probe, others: Sequence,
+                    checkpoint: Optional[str]) -> list:
     """Replace what an optimiser's config says of the old backbone's parameters.
 
     Args:
@@ -92,7 +93,7 @@ def adapt_optimizer(cfg: dict, old: Probe, new: Probe, others: Sequence, scope: 
         old (Probe): The old backbone.
         new (Probe): The new one.
         others (Sequence[str]): Names of the model's other parameters.
-        scope (str): 'mmdet', 'mmseg' or 'mmpretrain'.
+        checkpoint (str, optional): Pretrained weights of the new backbone.
 
     Returns:
         list[str]: Notes.
@@ -115,6 +116,10 @@ def adapt_optimizer(cfg: dict, old: Probe, new: Probe, others: Sequence, scope: 
         notes.append('what custom_keys say of parameters of the old backbone is gone: '
                      f'{", ".join(gone)}')
     keys.update(_without_decay(keys, new.names))
+    for key, value in keys.items():
+        if value.get('lr_mult', 1) < 1 and not checkpoint and _fits_all(key, new.names):
+            notes.append(f'custom_keys {key!r} keeps lr_mult={value["lr_mult"]}, which is meant '
+                         'for a pretrained backbone')
     if keys or 'custom_keys' in options:
         options['custom_keys'] = keys
     if options != (wrapper.get('paramwise_cfg') or {}):
@@ -124,6 +129,10 @@ def adapt_optimizer(cfg: dict, old: Probe, new: Probe, others: Sequence, scope: 
 
 def _only_in(key: str, old: Sequence, rest: Sequence) -> bool:
     return any(key in name for name in _prefixed(old)) and not any(key in name for name in rest)
+
+
+def _fits_all(key: str, names: Sequence) -> bool:
+    return all(key in name for name in _prefixed(names))
 
 
 def _prefixed(names: Sequence) -> tuple:

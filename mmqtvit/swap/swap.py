@@ -95,7 +95,8 @@ def plan_swap(cfg: Config,
     notes = forget_weights(data, model, part)
     deepest = max(level.stride or 0 for level in old.levels), max(strides[i] for i in stages)
     warnings += set_normalisation(data, model, part, scope, deepest)
-    notes += adapt_optimizer(data, old, new, _other_parameters(data, part, scope), scope)
+    notes += adapt_optimizer(
+        data, old, new, _other_parameters(data, part, scope), checkpoint)
     return Swap(Config(data, cfg_text=cfg.text, filename=cfg.filename), old, new, notes, warnings)
 
 

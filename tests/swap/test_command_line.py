@@ -44,3 +44,22 @@ def test_mistakes(argv, words, tmp_path, monkeypatch, capsys):
     config = write_toy(tmp_path)
     assert status('swap_backbone', *(config if word == 'CONFIG' else word for word in argv)) == 2
     assert words in capsys.readouterr().err
+
+
+def test_shows_what_differs_only(tmp_path, monkeypatch, capsys):
+    monkeypatch.setenv('COLUMNS', '200')
+    config = tmp_path / 'own.py'
+    config.write_text(f"""_base_ = '{write_toy(tmp_path)}'
+model = dict(
+    backbone=dict(_delete_=True, type='mmseg.ResNet', depth=18, base_channels=8, stem_channels=8),
+    decode_head=dict(in_channels=64))
+optim_wrapper = dict(paramwise_cfg=dict(custom_keys=dict(
+    decode_head=dict(lr_mult=10.), layer1=dict(lr_mult=0.5))))
+""")
+    leaf = tmp_path / 'leaf.py'
+    tool('swap_backbone').main([str(config), '--arch', 'b0', '-o', str(leaf)])
+    shown = capsys.readouterr().out
+    assert 'ResNet 18' in shown and '32: 64' in shown
+    assert 'note: what custom_keys say of parameters of the old backbone is gone: layer1' in shown
+    assert 'custom_keys.decode_head' not in shown  # stays
+    assert set(Config.fromfile(leaf).optim_wrapper.paramwise_cfg.custom_keys) == {'decode_head'}

@@ -9,7 +9,7 @@ from mmengine.config import ConfigDict
 from mmqtvit.engine.config import read_config
 from mmqtvit.errors import UserError
 from mmqtvit.swap import plan_swap, write_leaf
-from mmqtvit.swap.leaf import base_reference, difference, source
+from mmqtvit.swap.leaf import base_reference, commented, difference, source
 
 from ..engine.toy import write_toy
 
@@ -33,6 +33,13 @@ def test_the_difference_leads_from_one_to_the_other(seed):
     merged.merge(ConfigDict(difference(old, new)))
     assert merged.to_dict() == new
     assert eval(source(new)) == new
+
+
+def test_remarks_are_wrapped():
+    text = commented(['word ' * 30, 'short'])
+    assert text.splitlines()[-1] == '# short'
+    assert len(text.splitlines()) == 3 and text.splitlines()[1].startswith('#   word')
+    assert all(len(line) <= 100 for line in text.splitlines())
 
 
 def test_tuples_and_lists_differ():
@@ -59,6 +66,7 @@ def test_leaf_on_a_toolbox(tmp_path):
     assert '_delete_=True' in text and 'pretrained=None' in text
     again = Config.fromfile(path)
     assert without_scopes(again.to_dict()) == without_scopes(swapped.to_dict())
+    assert plan_swap(again).cfg.to_dict() == again.to_dict()
     again.dump(tmp_path / 'dumped.py')
     assert Config.fromfile(tmp_path / 'dumped.py').to_dict() == again.to_dict()
 
