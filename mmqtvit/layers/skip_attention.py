@@ -26,8 +26,8 @@ class SkipAttention(nn.Sequential):
 
     The paper's Φ: a linear layer to twice the channels, GELU, a depthwise 5×5 convolution, GELU, a
     linear layer back, and :class:`ChannelGate`. Its input is the previous block's attention output.
-    For each position it has 4·C² + 50·C multiply-adds, in QT-ViT-1 0.68 (stage 3) and 0.73 (stage 4)
-    of those of the linear attention that it replaces, so little time is saved.
+    For each position it has 4·C² + 50·C multiply-adds, in QT-ViT-1 0.68 (stage 3) and 0.73 (stage
+    4) of those of the linear attention that it replaces, so little time is saved.
 
     Args:
         channels (int): Input and output channels, C.
