@@ -8,6 +8,7 @@ import re
 import numpy as np
 import pytest
 import torch
+import torch._dynamo
 from mmengine.hooks import Hook
 from mmengine.registry import HOOKS, DefaultScope
 from mmengine.visualization import Visualizer
@@ -102,6 +103,30 @@ def test_stop_resume_and_test(tmp_path, toolbox):
     for more in (dict(tta=True), dict(), dict(show_dir=str(pictures))):
         assert engine.test(loaded(path, tmp_path, **without), str(tmp_path / 'run/iter_4.pth'),
                            **more)
+
+
+@pytest.mark.slow()
+def test_compiled_by_option(tmp_path):
+    compiled = {'compile': dict(backend='eager')}  # which skips the making of machine code
+    path = write_toy(tmp_path)
+    graphs = torch._dynamo.utils.counters['stats']
+    graphs.clear()
+    train(loaded(path, tmp_path, **compiled))
+    assert graphs['unique_graphs'] > 0
+    checkpoint = str(tmp_path / 'run/iter_4.pth')
+    metrics = engine.test(loaded(path, tmp_path, **compiled), checkpoint)
+    assert metrics == pytest.approx(engine.test(loaded(path, tmp_path), checkpoint), abs=0.01)
+
+
+def test_averaged_weights(tmp_path, toolbox):
+    path = write_toy(tmp_path, toolbox)
+    averaged = dict(custom_hooks=[dict(type='EMAHook', update_buffers=True)])
+    train(loaded(path, tmp_path, **averaged))
+    checkpoint = str(tmp_path / 'run/iter_4.pth')
+    assert 'ema_state_dict' in torch.load(checkpoint, weights_only=False)
+    # The checkpoint has the averages in the model's place, so the hook makes no difference.
+    metrics = engine.test(loaded(path, tmp_path, **averaged), checkpoint)
+    assert metrics == engine.test(loaded(path, tmp_path), checkpoint)
 
 
 def test_resume_from_a_file_that_the_runner_wrote_by_itself(tmp_path):
