@@ -50,6 +50,11 @@ def test_wheel_carries_configs_and_tools(root, wheel):
     assert files(mim / 'tools', '*') == {name for name in wanted if 'setup_env' not in name}
 
 
+def test_wheel_carries_the_index_of_models(root, wheel):
+    index = wheel / 'mmqtvit' / '.mim' / 'model-index.yml'
+    assert index.read_text() == (root / 'model-index.yml').read_text()
+
+
 def test_config_of_the_wheel_loads(wheel):
     cfg = Config.fromfile(wheel / 'mmqtvit' / '.mim' / 'configs' / 'upernet_qtvit1_ade20k_80k.py')
     assert cfg.model.backbone.type == 'mmqtvit.QTViT'
