@@ -12,6 +12,7 @@ from PIL import Image
 from mmqtvit.engine import UserError, load_config
 from mmqtvit.engine.check_dataset import Examination, Finding, examine, print_report
 from tests.imagenet.toy import NUM_CLASSES, ROOT, write_imagenet
+from tests.tools.test_command_lines import status, tool
 
 from .test_images import cut_short, with_bad_checksum
 from .toy import write_toy
@@ -352,6 +353,32 @@ def test_report(capsys):
         'ERROR: missing image (3)', '0.jpg', '1.jpg', 'and 1 more',
         'warning: damaged image (1)', 'a.jpg: it is cut',
         'val_dataloader.dataset: BaseSegDataset, 2 samples']
+
+
+class TestCommandLine:
+
+    def test_nothing_wrong(self, detector, capsys):
+        tool('check_dataset').main([detector.path, '--workers', '2'])
+        lines = capsys.readouterr().out.splitlines()
+        assert 'train_dataloader.dataset: CocoDataset, 4 samples' in lines
+        assert lines[-1] == 'errors: 0, warnings: 0'
+
+    def test_what_would_break_training(self, detector, capsys):
+        detector.change_records(lambda records: records['annotations'][0].update(bbox=[4, 4, 0, 9]))
+        (detector.data / 'images/1.jpg').unlink()
+        assert status('check_dataset', detector.path, '--workers', 0, '--splits', 'train') == 1
+        out = capsys.readouterr().out
+        assert f'  ERROR: missing image (1)\n    {detector.data}/images/1.jpg\n' in out
+        assert out.endswith('errors: 1, warnings: 1\n')
+
+    @pytest.mark.parametrize('arguments, reason', [
+        (['missing.py'], 'missing.py not found'), (['toy_mmdet.py', '--workers', -1], 'got -1'),
+        (['toy_mmdet.py', '--splits', 'train', '--cfg-options',
+          'train_dataloader.dataset.ann_file=none.json'], 'data/none.json')])
+    def test_mistakes(self, detector, monkeypatch, capsys, arguments, reason):
+        monkeypatch.chdir(detector.data.parent)
+        assert status('check_dataset', *arguments) == 2
+        assert reason in capsys.readouterr().err
 
 
 def test_real_samples(shared, monkeypatch):

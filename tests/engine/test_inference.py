@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 import torch
 from mmengine.registry import MODELS, DefaultScope, init_default_scope
-from mmengine.structures import BaseDataElement
+from mmengine.structures import BaseDataElement, InstanceData
 from mmengine.visualization import Visualizer
+from pycocotools import mask as coco_mask
 
 from mmqtvit.engine import UserError, load_config
 from mmqtvit.engine.inference import Predictor, output_stems, predict
@@ -140,6 +141,19 @@ def test_instances(build):
     _, record, _ = build('mmdet', score_thr=between)(picture())
     assert [entry['score'] for entry in record['instances']] == pytest.approx(
         [score for score in scores if score > between])
+
+
+def test_masks(build):
+    """In COCO's run lengths, as JSON can hold them."""
+    mask = torch.zeros(1, 40, 56, dtype=torch.bool)
+    mask[:, 5:9, 7:30] = True
+    found = InstanceData(bboxes=torch.tensor([[7., 5., 30., 9.]]), labels=torch.tensor([1]),
+                         scores=torch.tensor([.9]), masks=mask)
+    sample = BaseDataElement(pred_instances=found)
+    drawn, record = build('mmdet')._instances(picture()[..., ::-1].copy(), sample)
+    kept = json.loads(json.dumps(record))['instances'][0]['mask']
+    assert np.array_equal(coco_mask.decode(kept), mask[0].numpy())
+    assert not np.array_equal(drawn[6, 20], picture()[6, 20, ::-1])
 
 
 def test_scores(build):
