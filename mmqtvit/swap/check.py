@@ -53,7 +53,7 @@ def check_config(cfg: Config, size: Optional[tuple] = None, loss: bool = True,
         size (tuple[int, int], optional): (height, width) of the images; with it, RoI heads get
             few proposals. Defaults to None, the config's own and as many as it says.
         loss (bool): Whether to take the loss step. Defaults to True.
-        num_images (int): Images in the batch. Defaults to 2.
+        num_images (int): Images in the batch of the loss step. Defaults to 2.
 
     Raises:
         CheckFailed: If something goes wrong; the message names the step.
@@ -123,7 +123,7 @@ def _propose_few(part: dict) -> None:
 
 def _predict(model: nn.Module, part: dict, scope: str, size: tuple) -> None:
     model.eval()
-    data = model.data_preprocessor(make_batch(part, scope, size), False)
+    data = model.data_preprocessor(make_batch(part, scope, size, 1), False)
     with torch.no_grad():
         if is_self_supervised(part):  # it predicts nothing
             model(data['inputs'][0], mode='tensor')

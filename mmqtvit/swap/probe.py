@@ -2,9 +2,10 @@
 
 import inspect
 import logging
+import math
 import pickle
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from functools import lru_cache
@@ -160,10 +161,24 @@ def _levels(outputs: Any, size: tuple, name: str) -> tuple:
             raise SwapRefused(f'its backbone {name} returns more than maps (tokens, masks or parts '
                               'that only its own head understands)')
         if output.dim() == 4:
-            levels.append(Level(output.shape[1], round(size[0] / output.shape[2])))
+            levels.append(Level(output.shape[1], stride_of(size, output.shape[2:])))
         else:
             levels.append(Level(output.shape[1 if output.dim() == 2 else -1], None, output.dim()))
     return tuple(levels)
+
+
+def stride_of(size: Sequence, shape: Sequence) -> int:
+    """Pixels per position: if possible a power of two that gives the shape, rounded up or down.
+
+    Args:
+        size (Sequence[int]): (height, width) of the image, in pixels.
+        shape (Sequence[int]): (height, width) of the map.
+    """
+    for stride in (1, 2, 4, 8, 16, 32, 64, 128):
+        if all(positions in (side // stride, math.ceil(side / stride))
+               for side, positions in zip(size, shape)):
+            return stride
+    return round(size[0] / shape[0])
 
 
 def _extra_inputs(backbone: nn.Module) -> str:
