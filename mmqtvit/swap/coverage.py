@@ -19,7 +19,8 @@ pixels a side where the model allows it. This file is written by
 
 with {versions}, on a CPU.
 
-- **runs**: all of this went well; the remark is what the tool warns of.
+- **runs**: all of this went well; the remark is what the tool warns of. That nothing is frozen
+  without a checkpoint, which it tells of most detectors, is left out.
 - **refused**: the tool writes nothing and says why.
 - **broken before**: the original cannot be read, or does not run here, on a CPU, either.
 - **failed**: the original runs and the swapped one does not.

@@ -14,6 +14,8 @@ BATCH_NORMS = ('BN', 'SyncBN', 'MMSyncBN')
 OWN_BLOCKS = ('dcn', 'plugins', 'sac', 'gen_attention', 'stage_with_gen_attention')
 # They know the names of a few classes, and would put every parameter of another in one layer.
 LAYER_DECAYS = ('LearningRateDecayOptimizerConstructor', 'LayerDecayOptimizerConstructor')
+NOT_FROZEN = ('nothing is frozen, for there are no pretrained weights: name a checkpoint to keep '
+              'frozen_stages and norm_eval')
 NO_DECAY = ('position_embedding', 'kernel.constant')
 
 
@@ -59,8 +61,7 @@ def new_backbone(old: dict, arch: Union[str, dict], out_indices: tuple,
             backbone['norm_eval'] = True
         backbone['init_cfg'] = dict(type='Pretrained', checkpoint=str(checkpoint))
     elif isinstance(frozen, int) and frozen >= 0 or old.get('norm_eval'):
-        warnings.append('nothing is frozen, for there are no pretrained weights: name a checkpoint '
-                        'to keep frozen_stages and norm_eval')
+        warnings.append(NOT_FROZEN)
     if old.get('with_cp'):
         backbone['with_cp'] = True
     gone = [key for key in OWN_BLOCKS if old.get(key)]

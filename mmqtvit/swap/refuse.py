@@ -21,6 +21,7 @@ BOUND_BACKBONES = {
     'ERFNet': DECODER,
     'UNet': DECODER,
     'TridentResNet': 'returns three dilations stacked in the batch, which only its own heads read',
+    'iTPNHiViT': MASKED,
     'VPD': 'is a text-conditioned diffusion model',
     'LoRAModel': 'wraps the very layers that it adapts',
 }

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from .probe import Level
 from .refuse import SwapRefused, type_name
 
+OWN = ('QTViT', 'EfficientViT')
 PLAIN_NECKS = ('MultiLevelNeck', 'Feature2Pyramid')  # make a pyramid of maps of one stride
 
 
@@ -14,7 +15,8 @@ def choose_stages(levels: Sequence, natural: Sequence, strides: Sequence, scope:
 
     Detectors get exactly the strides that they had, because anchors depend on them. Segmentors
     get the strides that the outputs have without dilation, because their heads ask for depth, not
-    for a stride. Classifiers, which pool the last map, get the last stage.
+    for a stride. Classifiers, which pool the last map, get the last stage. One of ours keeps its
+    stages.
 
     Args:
         levels (Sequence[Level]): The outputs.
@@ -30,6 +32,9 @@ def choose_stages(levels: Sequence, natural: Sequence, strides: Sequence, scope:
         SwapRefused: If the outputs are no maps, or lie where no stage lies.
     """
     name = type_name(part['backbone'])
+    if name in OWN:
+        chosen = part['backbone'].get('out_indices', range(len(strides)))
+        return tuple(index % len(strides) for index in chosen), []
     if scope == 'mmpretrain' and len(levels) == 1:
         return (len(strides) - 1, ), _classifier_warnings(levels[0], strides[-1], name)
     if any(level.stride is None for level in levels):

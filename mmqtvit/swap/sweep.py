@@ -20,7 +20,8 @@ from ..errors import UserError
 from .check import CheckFailed, check_config
 from .image_size import config_image_size
 from .leaf import leaf_text
-from .refuse import WRAPPERS, SwapRefused, type_name
+from .recipe import NOT_FROZEN
+from .refuse import WRAPPERS, type_name
 from .swap import plan_swap
 
 RUNS, REFUSED, BROKEN, FAILED = 'runs', 'refused', 'broken before', 'failed'
@@ -52,7 +53,7 @@ class Result:
 
 
 def list_configs(toolbox: str, every: bool = False) -> dict:
-    """The configs that a toolbox's wheel carries, those without a model left out.
+    """The configs that a toolbox's wheel carries.
 
     Args:
         toolbox (str): 'mmdet', 'mmseg' or 'mmpretrain'.
@@ -90,9 +91,12 @@ def try_config(config: str, family: str, arch: str = 'qtvit1') -> Result:
     """Swap one config, reload and swap what would be written, and run it on small noise."""
     start = time.perf_counter()
     torch.set_num_threads(1)
-    cfg, swap = None, None
+    swap = None
     try:
         cfg = read(config)
+    except UserError as error:
+        return Result(config, family, BROKEN, arch, reason=_one_line(error))
+    try:
         before = cfg.to_dict()
         swap = plan_swap(cfg, arch)
         if cfg.to_dict() != before:
@@ -100,19 +104,21 @@ def try_config(config: str, family: str, arch: str = 'qtvit1') -> Result:
         _check_leaf(config, cfg, swap.cfg, arch)
         run_forward(swap.cfg)
         outcome, reason = RUNS, ''
-    except SwapRefused as error:
-        outcome, reason = REFUSED, error.reason
     except CheckFailed as error:
         outcome, reason = FAILED, str(error)
         if _fails(cfg):
             outcome, reason = BROKEN, f'so does the original: {error}'
     except UserError as error:
-        outcome, reason = BROKEN, str(error)
+        outcome, reason = REFUSED, getattr(error, 'reason', error)
     except Exception as error:  # a bug: reported, and the sweep goes on
         outcome, reason = FAILED, f'{type(error).__name__}: {error}'
-    return Result(config, family, outcome, arch, backbone_type(cfg.get('model') if cfg else None),
-                  reason.replace('\n', ' '), '; '.join(swap.warnings) if swap else '',
-                  round(time.perf_counter() - start, 1))
+    warnings = [warning for warning in swap.warnings if warning != NOT_FROZEN] if swap else ()
+    return Result(config, family, outcome, arch, backbone_type(cfg.get('model')), _one_line(reason),
+                  '; '.join(warnings), round(time.perf_counter() - start, 1))
+
+
+def _one_line(reason: Any) -> str:
+    return ' '.join(str(reason).split())
 
 
 def backbone_type(model: Any) -> str:

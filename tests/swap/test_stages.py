@@ -15,7 +15,7 @@ def levels(*strides):
 
 
 def choose(found, natural=None, scope='mmseg', **part):
-    part = dict(backbone=dict(type='Net'), **part)
+    part = {'backbone': dict(type='Net'), **part}
     return choose_stages(levels(*found), levels(*(natural or found)), STRIDES, scope, part)
 
 
@@ -92,6 +92,12 @@ def test_a_classifier_gets_the_last_stage():
 def test_match_channels(expected, translated):
     new = [Level(1, 4), Level(2, 8), Level(3, 16)]
     assert match_channels(expected, levels(4, 8, 16), new, 'neck') == translated
+
+
+@pytest.mark.parametrize('scope', ['mmdet', 'mmseg', 'mmpretrain'])
+def test_one_of_ours_keeps_its_stages(scope):
+    ours = dict(type='mmqtvit.QTViT', out_indices=(0, 0, -1))
+    assert choose((4, 4, 32), scope=scope, backbone=ours) == ((0, 0, 3), [])
 
 
 def test_match_channels_quotes_both():

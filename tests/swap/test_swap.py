@@ -1,6 +1,7 @@
 """Configs of the toolboxes, swapped."""
 
 import pytest
+from mmengine import Config
 
 import mmqtvit
 from mmqtvit.engine.config import read_config
@@ -69,6 +70,8 @@ def test_counts_of_both_backbones():
     ('mmseg::fastfcn/fastfcn_r50-d32_jpu_psp_4xb2-80k_cityscapes-512x1024.py',
      {'neck.in_channels': (64, 128, 256), 'decode_head.in_channels': 2048,
       'auxiliary_head.in_channels': 128}),
+    ('mmseg::mobilenet_v3/mobilenet-v3-d8-s_lraspp_4xb4-320k_cityscapes-512x1024.py',
+     {'backbone.out_indices': (0, 0, 3), 'decode_head.in_channels': (32, 32, 256)}),
     ('mmseg::knet/knet-s3_r50-d8_upernet_8xb2-adamw-80k_ade20k-512x512.py',
      {'decode_head.kernel_generate_head.in_channels': QTVIT1}),
     ('mmseg::vit/vit_deit-s16_mln_upernet_8xb2-160k_ade20k-512x512.py',
@@ -89,6 +92,7 @@ def test_readers_follow(config, expected):
         for name in key.split('.'):
             node = node[int(name)] if name.isdigit() else node[name]
         assert node == value, key
+    assert plan_swap(Config(dict(cfg.to_dict(), model=model))).cfg.model == model
 
 
 @pytest.mark.parametrize('config, words', [
@@ -102,6 +106,7 @@ def test_readers_follow(config, expected):
     ('mmseg::unet/unet-s5-d16_fcn_4xb4-40k_drive-64x64.py', 'decoder of its own'),
     ('mmpretrain::mae/mae_vit-base-p16_8xb512-amp-coslr-300e_in1k.py', 'tokens of MAEViT'),
     ('mmpretrain::vgg/vgg11_8xb32_in1k.py', 'part of the backbone'),
+    ('mmpretrain::itpn/itpn-clip-b_hivit-base-p16_8xb256-amp-coslr-800e_in1k.py', 'masking'),
     ('mmpretrain::blip/blip-base_8xb32_caption.py', 'tokens'),
 ])
 def test_refuses_with_the_cause(config, words):
