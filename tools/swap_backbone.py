@@ -32,7 +32,9 @@ def main(argv: Optional[Sequence] = None) -> None:
     out = args.out or f'{Path(args.config.split("::")[-1]).stem}_{args.arch}.py'
     write_leaf(out, args.config, cfg, swap.cfg, comments(args.config, swap))
     console.print(summary_table(cfg, swap))
-    console.print(change_table(cfg, swap))
+    changes = change_table(cfg, swap)
+    if changes.row_count:
+        console.print(changes)
     for note in swap.notes:
         console.print(f'note: {note}', highlight=False, soft_wrap=True)
     for warning in swap.warnings:

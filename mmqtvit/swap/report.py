@@ -41,7 +41,7 @@ def comments(config: str, swap: Swap) -> list:
     """Lines for the top of the written config."""
     backbone = find_backbone(swap.cfg.model)['backbone']
     lines = [f'{config} with {_described(backbone)} as backbone.']
-    return lines + [f'{remark[0].upper()}{remark[1:]}.' for remark in swap.notes + swap.warnings]
+    return lines + [f'{remark}.' for remark in swap.notes + swap.warnings]
 
 
 def _table(first: str, title: str) -> Table:
