@@ -1,6 +1,6 @@
 """elu + 1 (Linear Transformer)."""
 
-import torch.nn.functional as F
+import torch
 from torch import Tensor
 
 from .linear import LinearKernel, linear_attention
@@ -13,8 +13,9 @@ class ELULinear(LinearKernel):
 
     Feature length d; O(N d²); weights are non-negative and sum to 1.
 
-    Hazard: a query whose entries are all under -35 has weights that the floor of the divisor
-    outweighs, and an output near 0.
+    Hazard: where q and k lie so far below 0 that the weights of a query sum to less than 1e-15, all
+    entries of q plus those of k under about -35 - ln(N d), the floor of the divisor outweighs them
+    and the output is near 0.
 
     Args:
         head_dim (int): Channels per group, d.
@@ -26,5 +27,10 @@ class ELULinear(LinearKernel):
     def feature_length(self) -> int:
         return self.head_dim
 
+    def features(self, x: Tensor) -> Tensor:
+        """Map (B, G, d, N) to the features, of the same shape."""
+        # Not F.elu(x) + 1, whose sum loses what is left of exp(x) far below 0.
+        return torch.where(x > 0, x + 1, x.clamp(max=0).exp())
+
     def attend(self, q: Tensor, k: Tensor, v: Tensor, size: tuple[int, int]) -> Tensor:
-        return linear_attention(F.elu(q) + 1, F.elu(k) + 1, v)
+        return linear_attention(self.features(q), self.features(k), v)

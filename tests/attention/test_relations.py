@@ -5,6 +5,7 @@ import torch
 
 from mmqtvit.attention import build_kernel
 from tests.attention.cases import make_qkv
+from tests.attention.oracles import explicit
 
 SIZE = (7, 10)
 
@@ -72,3 +73,18 @@ def test_inline_tells_every_two_queries_apart():
     jacobian = torch.autograd.functional.jacobian(
         lambda query: kernel.attend(query, k, values, SIZE)[0, 0, :, 0], q[..., :1])
     assert torch.linalg.matrix_rank(jacobian.flatten(1)) == 8
+
+
+@pytest.mark.parametrize('shift', [0, -5, -20])
+def test_elu_keeps_its_precision_far_below_zero(shift):
+    """1 + elu(-20) is 0 in float32, where exp(-20) has seven digits."""
+    kernel = build_kernel(dict(type='ELULinear'), 8)
+    q, k, v = make_qkv(SIZE, requires_grad=True)
+    inputs = [x.detach().float().requires_grad_() for x in (q, k, v)]
+    actual = kernel(inputs[0] + shift, *inputs[1:], SIZE)
+    expected = explicit(kernel, q + shift, k, v, SIZE)
+    torch.testing.assert_close(actual.double(), expected, rtol=1e-4, atol=1e-5)
+    direction = torch.randn_like(expected)
+    grads = torch.autograd.grad(actual, inputs, direction.float())
+    for grad, reference in zip(grads, torch.autograd.grad(expected, (q, k, v), direction)):
+        torch.testing.assert_close(grad.double(), reference, rtol=1e-3, atol=1e-4)
