@@ -23,8 +23,9 @@ def main(argv: Optional[Sequence] = None) -> None:
                         'without them nothing is frozen')
     parser.add_argument('-o', '--out', help='the config to write; default: <name>_<arch>.py in '
                         'the current folder')
-    parser.add_argument('--check', action='store_true', help="build the model, predict and take "
-                        "a loss step on noise of the config's own image size")
+    parser.add_argument('--check', action='store_true', help="build the model, read the "
+                        "checkpoint, predict and take a loss step on noise of the config's own "
+                        'image size')
     args = parser.parse_args(argv)
     console = Console()
     cfg = read_config(args.config)

@@ -15,10 +15,12 @@ from torch import nn
 from ..engine.device import replace_sync_bn
 from ..engine.environment import require_toolbox
 from ..errors import UserError
+from ..weights.read import is_address
 from .image_size import config_image_size
 from .probe import build_without_weights, quiet
 from .refuse import find_backbone, type_name
 from .samples import is_self_supervised, make_batch
+from .stages import OWN
 
 NUM_PROPOSALS = 50
 
@@ -45,8 +47,8 @@ def check_config(cfg: Config, size: Optional[tuple] = None, loss: bool = True,
                  num_images: int = 2) -> Check:
     """Build the model with random weights, predict, and take one loss step with gradients.
 
-    Of a tracker or a semi-supervised model the detector inside is checked. Nothing is read or
-    downloaded.
+    Of a tracker or a semi-supervised model the detector inside is checked. Nothing is downloaded,
+    and nothing read but the file of weights of a backbone that is ours.
 
     Args:
         cfg (Config): Left as it is.
@@ -71,6 +73,8 @@ def check_config(cfg: Config, size: Optional[tuple] = None, loss: bool = True,
     size = tuple(size or config_image_size(cfg))
     with quiet(), DefaultScope.overwrite_default_scope(scope):
         model = _step('building the model', build_without_weights, part, scope)
+        if _own_weights(part['backbone']):
+            model.backbone.init_cfg = part['backbone']['init_cfg']
         _step('initialising the model', model.init_weights)
         _step('the forward pass', _predict, model, part, scope, size)
         value = _step('the loss step', _take_loss_step, model, part, scope, size,
@@ -93,6 +97,13 @@ def _outer_preprocessor(data: dict, scope: str) -> dict:
         return outer
     taken = ('mean', 'std', 'bgr_to_rgb', 'pad_size_divisor')
     return dict(type='DetDataPreprocessor', **{key: outer[key] for key in taken if key in outer})
+
+
+def _own_weights(backbone: dict) -> bool:
+    """Whether a backbone is ours and names a file of weights."""
+    cfg = backbone.get('init_cfg')
+    return (type_name(backbone) in OWN and type_name(cfg) == 'Pretrained'
+            and not is_address(str(cfg['checkpoint'])))
 
 
 def _with_reachable_teacher(part: dict, scope: str) -> dict:

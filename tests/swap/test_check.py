@@ -3,6 +3,8 @@
 from pathlib import Path
 
 import pytest
+import torch
+from mmengine.registry import MODELS
 
 from mmqtvit.engine.config import read_config
 from mmqtvit.errors import UserError
@@ -45,6 +47,17 @@ def test_names_the_step_that_fails(change, words, tmp_path):
     cfg.model.decode_head.update(change)
     with pytest.raises(CheckFailed, match=words):
         check_config(cfg)
+
+
+def test_reads_the_weights(tmp_path):
+    cfg = read_config(write_toy(tmp_path))
+    good, bad = (str(tmp_path / f'{name}.pth') for name in ('good', 'bad'))
+    torch.save(MODELS.build(cfg.model.backbone).state_dict(), good)
+    torch.save({'conv': torch.zeros(1)}, bad)
+    arch = cfg.model.backbone.arch.to_dict()
+    assert check_config(plan_swap(cfg, arch, good).cfg, loss=False)
+    with pytest.raises(CheckFailed, match=f'initialising the model fails: UserError: {bad}'):
+        check_config(plan_swap(cfg, arch, bad).cfg)
 
 
 def test_needs_a_toolbox(tmp_path):
