@@ -46,6 +46,8 @@ def main(argv: Optional[Sequence] = None) -> None:
     for (source, name), count in parts.items():
         table.add_row(source, name, str(count))
     Console().print(table)
+    if conversion.report.resized:
+        print(f'resized to {conversion.arch}: {group(conversion.report.resized)}')
     print(f'written to {save_with_hash(conversion.state_dict, args.out)}')
     if unexpected:
         raise UserError(f'left over, not converted: {group(unexpected)}')

@@ -11,7 +11,7 @@ from torch import nn
 
 from ..backbones import EfficientViT
 from ..errors import UserError
-from ..weights.load import convert, group
+from ..weights.load import Report, convert, group
 
 BACKBONE_HINT = """It looks like the weights of a backbone. To start training from them:
   --cfg-options model.backbone.init_cfg.type=Pretrained model.backbone.init_cfg.checkpoint={}"""
@@ -53,8 +53,11 @@ def check_match(model: nn.Module, checkpoint: dict, source: str) -> None:
         source (str): Where it comes from.
     """
     expected = _unwrapped(model).state_dict()
-    found = {re.sub(r'^module\.', '', key): value
-             for key, value in checkpoint.get('state_dict', checkpoint).items()}
+    state_dict = checkpoint.get('state_dict', checkpoint)
+    if not isinstance(state_dict, dict):
+        raise UserError(f'{source} is no checkpoint: its state_dict is a '
+                        f'{type(state_dict).__name__}')
+    found = {re.sub(r'^module\.', '', str(key)): value for key, value in state_dict.items()}
     same_name = found.keys() & expected.keys()
     if any(getattr(found[key], 'shape', None) == expected[key].shape for key in same_name):
         return
@@ -65,35 +68,39 @@ def check_match(model: nn.Module, checkpoint: dict, source: str) -> None:
     raise UserError('\n'.join(lines))
 
 
-def translate(model: nn.Module, checkpoint: dict, source: str) -> Optional[dict]:
-    """Rename the published weights of a whole model to the names that mmengine will look for.
+def translate(model: nn.Module, checkpoint: dict, source: str,
+              training: bool) -> Optional[tuple[dict, Report]]:
+    """Bring a whole model's weights, of any known layout, into what mmengine will load.
 
     Args:
         model (nn.Module): The runner's model, wrapped or not.
         checkpoint (dict): As :func:`read_checkpoint` returns it.
         source (str): Where it comes from.
+        training (bool): Whether training starts from them: then heads of this package's layout
+            may be missing or have other shapes, as for another number of classes.
 
     Returns:
-        dict[str, Tensor] | None: None if the names are the model's already, or no known ones.
+        tuple[dict[str, Tensor], Report] | None: The weights under the model's names and what
+        became of the file's; None if the backbone is not of this package.
 
     Raises:
-        UserError: If the layout is a known one, but the file lacks a part of the model.
+        UserError: If the file is of another model, or lacks a part of this one.
     """
     model = _unwrapped(model)
     if not isinstance(getattr(model, 'backbone', None), EfficientViT):
         return None
     try:
         converted, report = convert(checkpoint, model)
-    except UserError:
-        return None
-    if report.layout == 'mmqtvit':
-        return None
-    if report.missing or report.misshaped:
-        raise UserError(
-            f'{source} is of the {report.layout} layout, but does not fit the whole model of the '
-            f'config.\nNot in the file, or of another shape: '
-            f'{group(report.missing + report.misshaped)}\n{BACKBONE_HINT.format(source)}')
-    return converted
+    except UserError as error:
+        raise UserError(f'{source}: {error}') from error
+    lacking = report.missing + report.misshaped
+    if training and report.layout == 'mmqtvit':
+        lacking = [key for key in lacking if key.startswith('backbone.')]
+    if lacking:
+        hint = BACKBONE_HINT.format(source) if training else ''
+        raise UserError(f'{source} does not fit the whole model of the config.\n'
+                        f'Not in the file, or of another shape: {group(lacking)}\n{hint}'.rstrip())
+    return converted, report
 
 
 class LoadTranslated(Hook):
@@ -110,7 +117,7 @@ class LoadTranslated(Hook):
 
     def after_load_checkpoint(self, runner: Runner, checkpoint: dict) -> None:
         """Replace what was read by what is to be loaded."""
-        checkpoint.clear()
+        checkpoint.clear()  # with its averages, which are of the same file
         checkpoint['state_dict'] = self.state_dict
 
 

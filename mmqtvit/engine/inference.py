@@ -56,11 +56,11 @@ class Predictor:
         with allow_openmmlab_checkpoints(), explained(cfg):
             self.inferencer = _build_inferencer(cfg, checkpoint, device)
             meta = dataset_meta(cfg, weights)
-        translated = translate(self.inferencer.model, weights, checkpoint)
+        translated = translate(self.inferencer.model, weights, checkpoint, training=False)
         if translated is None:
             check_match(self.inferencer.model, weights, checkpoint)
-        else:  # a published layout, whose names the inferencer does not know
-            self.inferencer.model.load_state_dict(translated)
+        else:  # of layouts other than ours the inferencer does not know the names
+            self.inferencer.model.load_state_dict(translated[0], strict=False)
         self.classes = meta.get('classes')
         self.inferencer.model.dataset_meta = meta
         if self.inferencer.visualizer is not None:

@@ -1,5 +1,6 @@
 """Training and testing through mmengine's runner."""
 
+import logging
 import pickle
 import re
 import traceback
@@ -60,7 +61,7 @@ def train(cfg: Config,
     notes += _choose_start(cfg, resume)
     runner = None
     try:
-        with _prepared(cfg, notes) as runner:
+        with _prepared(cfg, notes, training=True) as runner:
             runner.train()
     except KeyboardInterrupt:
         raise Interrupted(_how_to_go_on(cfg, runner)) from None
@@ -106,7 +107,7 @@ def test(cfg: Config,
     if fuse_conv_bn:
         drop_averaging(cfg)
     cfg.load_from, cfg.resume = checkpoint, False
-    with _prepared(cfg, notes) as runner:
+    with _prepared(cfg, notes, training=False) as runner:
         if fuse_conv_bn:
             runner.register_hook(FuseConvBN())
         return runner.test()
@@ -127,7 +128,7 @@ def _choose_start(cfg: Config, resume: Optional[str]) -> list:
 
 
 @contextmanager
-def _prepared(cfg: Config, notes: list) -> Iterator[Runner]:
+def _prepared(cfg: Config, notes: list, training: bool) -> Iterator[Runner]:
     """The runner, with its checkpoint looked through; what users get wrong becomes UserError."""
     _complete_loaders(cfg)
     source = cfg.get('load_from')
@@ -143,11 +144,16 @@ def _prepared(cfg: Config, notes: list) -> Iterator[Runner]:
             if not CAN_RESTRICT:
                 runner.logger.warning('Before torch 2.6 a checkpoint can run code when it is '
                                       f'loaded: {source} should be from a source you trust')
-            translated = translate(runner.model, checkpoint, source)
+            # A resumed run takes all of its own file, optimiser and averages included.
+            translated = (None if cfg.resume else
+                          translate(runner.model, checkpoint, source, training))
             if translated is None:
                 check_match(runner.model, checkpoint, source)
             else:
-                runner.register_hook(LoadTranslated(translated))
+                state_dict, report = translated
+                runner.register_hook(LoadTranslated(state_dict))
+                level = logging.WARNING if report.incomplete else logging.INFO
+                runner.logger.log(level, f'{source}: {report}')
             del checkpoint
         yield runner
 

@@ -20,7 +20,7 @@ class ImageNetV2(CustomDataset):
             the folder with the 1000 folders.
 
     Raises:
-        UserError: If a folder is not the number of a class.
+        UserError: If the folders are not those of all classes.
     """
 
     METAINFO = {'classes': IMAGENET_CATEGORIES}
@@ -28,10 +28,12 @@ class ImageNetV2(CustomDataset):
     def _find_samples(self) -> list:
         folders, _ = find_folders(self.img_prefix)
         known = {str(label): label for label in range(len(self.CLASSES))}
-        unknown = [folder for folder in folders if folder not in known]
-        if unknown or not folders:
+        wrong = [folder for folder in folders if folder not in known]
+        lacking = [label for label in known if label not in folders]
+        if wrong or lacking:
             raise UserError(f'{self.img_prefix} must hold folders 0 to {len(known) - 1}, as '
-                            f'ImageNet-V2 has them, got {unknown[:4] or "none"}')
+                            f'ImageNet-V2 has them; {len(lacking)} are not there: {lacking[:4]}, '
+                            f'{len(wrong)} have other names: {wrong[:4]}')
         samples, _ = get_samples(self.img_prefix, {name: known[name] for name in folders},
                                  self.is_valid_file)
         return samples

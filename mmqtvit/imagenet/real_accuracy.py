@@ -43,9 +43,9 @@ class ReaLAccuracy(BaseMetric):
             self.labels = json.loads(Path(ann_file).read_text())
         except (OSError, ValueError) as error:
             raise UserError(f'{ann_file} cannot be read as JSON: {error}') from error
-        if not (isinstance(self.labels, list)
-                and all(isinstance(labels, list) for labels in self.labels)):
-            raise UserError(f"{ann_file} must hold a list of lists of labels, as ReaL's real.json")
+        if not (isinstance(self.labels, list) and all(map(_are_labels, self.labels))):
+            raise UserError(f'{ann_file} must hold a list of lists of labels 0 to 999, as '
+                            "ReaL's real.json")
         self.ann_file = ann_file
 
     def process(self, data_batch: dict, data_samples: Sequence[dict]) -> None:
@@ -82,3 +82,8 @@ class ReaLAccuracy(BaseMetric):
         if not counted:
             raise UserError(f'none of the {len(results)} images has a label in {self.ann_file}')
         return {'top1': 100 * sum(counted) / len(counted)}
+
+
+def _are_labels(entry: object) -> bool:
+    return isinstance(entry, list) and all(
+        type(label) is int and 0 <= label < 1000 for label in entry)

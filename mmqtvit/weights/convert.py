@@ -2,6 +2,7 @@
 
 import hashlib
 from dataclasses import dataclass
+from io import BytesIO
 from pathlib import Path
 from typing import Optional
 
@@ -74,7 +75,7 @@ def _fit(state_dict: dict, arch: str, num_classes: int) -> Optional[tuple[dict, 
 def _num_classes(state_dict: dict) -> int:
     for name in ('head.fc.bias', 'head.op_list.3.linear.bias', 'head.classifier.4.bias'):
         for key, value in state_dict.items():
-            if key.endswith(name):
+            if key.endswith(name) and value.dim() == 1:
                 return len(value)
     return 1000
 
@@ -125,13 +126,24 @@ def save_with_hash(state_dict: dict, out: Path) -> Path:
 
     Args:
         state_dict (dict[str, Tensor]): Saved under ``state_dict``, with empty ``meta``.
-        out (Path): Where to; its folder is made.
+        out (Path): Where to; its folder is made. The name may end in .pth, .pt or neither.
 
     Returns:
         Path: The file.
+
+    Raises:
+        UserError: If the name is of a safetensors file, or the file cannot be written.
     """
-    out.parent.mkdir(parents=True, exist_ok=True)
-    unnamed = out.with_suffix('.tmp')
-    torch.save({'meta': {}, 'state_dict': state_dict}, unnamed)
-    digest = hashlib.sha256(unnamed.read_bytes()).hexdigest()
-    return unnamed.rename(out.with_name(f'{out.stem}-{digest[:8]}.pth'))
+    if out.suffix == '.safetensors' or not out.name:
+        raise UserError(f'a .pth file is written, so OUT must be named as one, got {out}')
+    stem = out.stem if out.suffix in ('.pth', '.pt') else out.name
+    content = BytesIO()
+    torch.save({'meta': {}, 'state_dict': state_dict}, content)
+    digest = hashlib.sha256(content.getbuffer()).hexdigest()
+    path = out.with_name(f'{stem}-{digest[:8]}.pth')
+    try:
+        out.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content.getbuffer())
+    except OSError as error:
+        raise UserError(f'cannot write {path}: {error.strerror}') from error
+    return path

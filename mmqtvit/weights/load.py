@@ -2,6 +2,7 @@
 
 import re
 from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 import torch
@@ -13,10 +14,10 @@ from .layouts import LAYOUTS
 
 #: What files may put before their keys, the whole model wrapped or only its backbone kept.
 PREFIXES = ('', 'backbone.', 'module.', 'module.backbone.', 'model.')
-#: Containers that hold a state dict; an averaged (EMA) one is what training aims at. mmengine's
-#: ``ema_state_dict`` is not among them: its checkpoints have the average under ``state_dict`` and
-#: keep the raw weights in that other place.
-CONTAINERS = ('state_dict_ema', 'state_dict', 'model')
+#: Containers that hold a state dict; an averaged (EMA) one is what training aims at. The published
+#: training scripts keep one for each decay under ``ema``. mmengine's ``ema_state_dict`` is not
+#: among them: its checkpoints have the average under ``state_dict`` and the raw weights there.
+CONTAINERS = ('state_dict_ema', 'model_ema', 'ema', 'state_dict', 'model')
 EMBEDDING = 'position_embedding.weight'
 
 
@@ -39,6 +40,11 @@ class Report:
     unexpected: list = field(default_factory=list)
     misshaped: list = field(default_factory=list)
 
+    @property
+    def incomplete(self) -> bool:
+        """bool: Whether a part of the file or of the model was left out."""
+        return bool(self.missing or self.unexpected or self.misshaped)
+
     def __str__(self) -> str:
         lines = [f'{len(self.loaded)} entries loaded from the {self.layout} layout']
         for what, names in (('resized', self.resized), ('not in the file, stay fresh',
@@ -50,7 +56,7 @@ class Report:
         return '; '.join(lines)
 
 
-def group(names: list) -> str:
+def group(names: Iterable) -> str:
     """Sum up names that differ in their numbers only, such as ``stages.*.weight (12)``."""
     counts = Counter(re.sub(r'\d+', '*', name) for name in names)
     return ', '.join(f'{name} ({count})' for name, count in sorted(counts.items()))
@@ -61,7 +67,10 @@ def unwrap(checkpoint: dict) -> dict:
     for name in CONTAINERS:
         if isinstance(checkpoint.get(name), dict):
             return unwrap(checkpoint[name])
-    return {key: value for key, value in checkpoint.items() if isinstance(value, Tensor)}
+    if checkpoint and all(isinstance(decay, float) for decay in checkpoint):
+        return unwrap(checkpoint[max(checkpoint)])
+    return {key: value for key, value in checkpoint.items()
+            if isinstance(key, str) and isinstance(value, Tensor)}
 
 
 def own_names(model: nn.Module) -> tuple[dict, str]:
@@ -105,7 +114,7 @@ def recognise(keys: set, names: dict, series: str) -> tuple[str, dict]:
     if not found:
         raise UserError(
             'no key of the checkpoint is one of the model.\n'
-            f'  the file has {", ".join(sorted(keys)[:3])}, …\n'
+            f'  the file has {", ".join(sorted(keys)[:3]) or "no tensors"}, …\n'
             f'  expected {", ".join(list(names)[:3])}, … (mmqtvit), or the layouts '
             f'{", ".join(name for name in LAYOUTS if name != "mmqtvit")}')
     return best, found
@@ -129,16 +138,21 @@ def convert(checkpoint: dict, model: nn.Module) -> tuple[dict, Report]:
         the rest.
 
     Raises:
-        UserError: If nothing fits the model.
+        UserError: If nothing fits the model, or less than half of its backbone's entries.
     """
     state_dict = unwrap(checkpoint)
+    if not state_dict:
+        raise UserError('no tensors in the checkpoint; it holds '
+                        f'{", ".join(map(str, list(checkpoint)[:4])) or "nothing"}')
     names, series = own_names(model)
     layout, found = recognise(set(state_dict), names, series)
     report = Report(layout)
     converted = {}
     for key, expected in model.state_dict().items():
         if key not in found:
-            report.missing.append(key)
+            # The count is of use to no norm with a fixed momentum, and old files are without.
+            if not key.endswith('num_batches_tracked'):
+                report.missing.append(key)
             continue
         value = state_dict[found[key]]
         if value.shape != expected.shape:
@@ -151,11 +165,21 @@ def convert(checkpoint: dict, model: nn.Module) -> tuple[dict, Report]:
         converted[key] = value
         report.loaded[key] = found[key]
     report.unexpected = sorted(set(state_dict) - set(found.values()))
-    if not any(key.endswith('weight') for key in converted):
+    own = {key for name, key in names.items() if name.startswith('backbone.')}
+    if len(own & converted.keys()) < len(own) / 2:
         raise UserError(
             f'the checkpoint is of the {layout} layout, but of another architecture: '
-            f'{group(report.misshaped[:4])} have other shapes')
+            f'{len(own & converted.keys())} of {len(own)} entries of the backbone fit.\n'
+            + _differences(report, found, state_dict, model.state_dict()))
     return converted, report
+
+
+def _differences(report: Report, found: dict, state_dict: dict, expected: dict) -> str:
+    lines = [f'  {found[key]}: {tuple(state_dict[found[key]].shape)} in the file, '
+             f'{tuple(expected[key].shape)} in the model' for key in report.misshaped[:3]]
+    if report.missing:
+        lines.append(f'  not in the file: {group(report.missing[:9])}, …')
+    return '\n'.join(lines)
 
 
 def load_weights(model: nn.Module, checkpoint: dict) -> Report:
@@ -172,5 +196,5 @@ def load_weights(model: nn.Module, checkpoint: dict) -> Report:
         UserError: If nothing fits the model.
     """
     converted, report = convert(checkpoint, model)
-    model.load_state_dict(converted, strict=not (report.missing or report.misshaped))
+    model.load_state_dict(converted, strict=False)  # all is in the report
     return report

@@ -3,11 +3,19 @@
 import os
 import pickle
 import re
+from typing import Optional
 
 from mmengine.runner import CheckpointLoader
 
 from ..errors import UserError
 from .safe_load import allow_openmmlab_checkpoints
+
+
+@CheckpointLoader.register_scheme(prefixes=r'.*\.safetensors$')
+def load_safetensors(filename: str, map_location: Optional[str] = None) -> dict:
+    """Read a safetensors file for mmengine, which looks for a loader by this pattern."""
+    from safetensors.torch import load_file
+    return load_file(os.path.expanduser(filename), device=map_location or 'cpu')
 
 
 def read_checkpoint(source: str) -> dict:
@@ -23,12 +31,10 @@ def read_checkpoint(source: str) -> dict:
         UserError: If it is not there, cannot be read, would run code, or is no checkpoint.
     """
     if not is_address(source) and not os.path.isfile(os.path.expanduser(source)):
-        raise UserError(f'checkpoint {source} is not there')
+        what = 'is a folder' if os.path.isdir(os.path.expanduser(source)) else 'is not there'
+        raise UserError(f'checkpoint {source} {what}')
     try:
         with allow_openmmlab_checkpoints():
-            if source.endswith('.safetensors'):
-                from safetensors.torch import load_file
-                return load_file(os.path.expanduser(source))
             checkpoint = CheckpointLoader.load_checkpoint(source, 'cpu', logger='silent')
     except pickle.UnpicklingError as error:
         raise UserError(refusal(source, error)) from error

@@ -190,7 +190,7 @@ def test_mistakes(build, tmp_path):
         Predictor(cfg.copy(), str(tmp_path / 'missing.pth'))
     with pytest.raises(UserError, match='--device cuda:99 cannot be used'):
         Predictor(cfg.copy(), weights, 'cuda:99')
-    with pytest.raises(UserError, match='nothing in .* fits the model'):
+    with pytest.raises(UserError, match='no key of the checkpoint'):
         torch.save(dict(state_dict=dict(a=torch.zeros(1))), tmp_path / 'other.pth')
         Predictor(cfg.copy(), str(tmp_path / 'other.pth'), 'cpu')
     with pytest.raises(UserError, match='test_dataloader.dataset.pipeline'):

@@ -159,6 +159,16 @@ def test_start_from_weights(tmp_path):
                                weights(tmp_path / 'second/iter_2.pth')[key])
 
 
+def test_start_with_other_classes(tmp_path):
+    path, first = write_toy(tmp_path), tmp_path / 'first/iter_2.pth'
+    train(loaded(path, tmp_path, work_dir=str(first.parent), **{'train_cfg.max_iters': 2}))
+    more = {'model.decode_head.num_classes': 5, 'train_cfg.max_iters': 2}
+    train(loaded(path, tmp_path, load_from=str(first), **more))
+    assert 'another shape, not loaded: decode_head.conv_seg.bias' in last_log(tmp_path)
+    with pytest.raises(UserError, match=r'does not fit the whole model.*\n.*decode_head\.conv_seg'):
+        engine.test(loaded(path, tmp_path, **more), str(first))
+
+
 def test_pretrained_backbone(tmp_path):
     path = write_toy(tmp_path)
     train(loaded(path, tmp_path, **{'train_cfg.max_iters': 2}))
@@ -229,7 +239,7 @@ def test_a_bug_is_not_hidden(tmp_path, monkeypatch):
 def test_checkpoint_of_another_model(tmp_path):
     path = write_toy(tmp_path)
     torch.save(dict(state_dict=dict(fc=torch.rand(3))), tmp_path / 'other.pth')
-    with pytest.raises(UserError, match='nothing in .*other.pth fits'):
+    with pytest.raises(UserError, match=r'other.pth: no key of the checkpoint .*\n.*has fc, '):
         engine.test(loaded(path, tmp_path), str(tmp_path / 'other.pth'))
     with pytest.raises(UserError, match='holds weights only'):
         train(loaded(path, tmp_path), resume=str(tmp_path / 'other.pth'))

@@ -5,13 +5,22 @@ from mmqtvit.errors import UserError  # noqa: E402
 from mmqtvit.imagenet import ImageNetV2  # noqa: E402
 from tests.imagenet.toy import write_images  # noqa: E402
 
+CLASSES = [f'class {label}' for label in range(12)]
+
 
 def test_a_folder_is_the_number_of_its_class(tmp_path):
-    write_images(tmp_path, ['0/a.jpeg', '2/b.jpeg', '10/c.jpeg', '999/d.jpeg', '999/e.jpeg'])
-    dataset = ImageNetV2(data_root=str(tmp_path))
-    labels = {info['img_path'][-6:]: info['gt_label'] for info in dataset}
-    assert labels == {'a.jpeg': 0, 'b.jpeg': 2, 'c.jpeg': 10, 'd.jpeg': 999, 'e.jpeg': 999}
-    assert len(dataset.metainfo['classes']) == 1000
+    write_images(tmp_path, [f'{label}/image{label}.jpeg' for label in range(12)])
+    write_images(tmp_path, ['11/another11.jpeg'])
+    dataset = ImageNetV2(data_root=str(tmp_path), metainfo=dict(classes=CLASSES))
+    assert len(dataset) == 13
+    for info in dataset:
+        assert info['img_path'].endswith(f'{info["gt_label"]}.jpeg')
+
+
+def test_all_classes_of_imagenet_are_expected(tmp_path):
+    write_images(tmp_path, [f'{label}/a.jpeg' for label in range(11)])
+    with pytest.raises(UserError, match=r"989 are not there: \['11', '12'"):
+        ImageNetV2(data_root=str(tmp_path))
 
 
 @pytest.mark.parametrize('names', [['n01440764/a.jpeg'], ['1000/a.jpeg'], ['07/a.jpeg'],

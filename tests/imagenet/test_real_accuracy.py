@@ -53,6 +53,8 @@ def test_images_of_another_set(metric, path):
 
 
 @pytest.mark.parametrize('text, message', [('{"1": [2]}', 'list of lists'), ('[1, 2]', 'list of'),
+                                           ('[[1000]]', '0 to 999'), ('[[-1]]', '0 to 999'),
+                                           ('[["1"]]', '0 to 999'), ('[[true]]', '0 to 999'),
                                            ('[[1], ', 'cannot be read'), (None, 'cannot be read')])
 def test_other_files(tmp_path, text, message):
     path = tmp_path / 'labels.json'

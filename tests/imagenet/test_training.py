@@ -1,9 +1,11 @@
 """The shipped recipe from end to end: all its parts, on a model and images that are small."""
 
 import json
+import re
 
 import pytest
 import torch
+from safetensors.torch import save_file
 
 pytest.importorskip('mmpretrain')
 from mmqtvit import engine  # noqa: E402
@@ -61,6 +63,39 @@ def test_any_layout_is_evaluated_as_it_is(trained, tmp_path, layout):
     own, found = (engine.test(config('qtvit1_imagenet', trained), str(source))
                   for source in (trained / 'run/epoch_2.pth', path))
     assert own == found
+
+
+@pytest.mark.parametrize('form', ['bare', 'model', 'module', 'average', 'safetensors'])
+def test_any_container_is_evaluated_as_it_is(trained, tmp_path, form):
+    source = trained / 'run/epoch_2.pth'
+    state_dict = read_checkpoint(str(source))['state_dict']
+    path = tmp_path / 'classifier.pth'
+    if form == 'safetensors':
+        path = path.with_suffix('.safetensors')
+        save_file({key: value.contiguous() for key, value in state_dict.items()}, path)
+    else:
+        raw = {key: torch.zeros_like(value) for key, value in state_dict.items()}
+        torch.save({
+            'bare': state_dict,
+            'model': dict(model=state_dict),
+            'module': dict(state_dict={f'module.{key}': value
+                                       for key, value in state_dict.items()}),
+            'average': dict(state_dict=raw, ema={0.9998: state_dict})}[form], path)
+    own, found = (engine.test(config('qtvit1_imagenet', trained), str(each))
+                  for each in (source, path))
+    assert own == found
+
+
+def test_what_is_not_of_the_model_is_told(trained, tmp_path):
+    state_dict = read_checkpoint(str(trained / 'run/epoch_2.pth'))['state_dict']
+    torch.save(dict(state_dict, extra=torch.zeros(1)), tmp_path / 'more.pth')
+    engine.test(config('qtvit1_imagenet', trained), str(tmp_path / 'more.pth'))
+    log = sorted(trained.glob('run/*/*.log'))[-1].read_text()
+    assert re.search(r'WARNING - .*more.pth: .*in the file only: extra \(1\)', log)
+    torch.save({key: value for key, value in state_dict.items() if 'stages.3' not in key},
+               tmp_path / 'less.pth')
+    with pytest.raises(UserError, match=r'Not in the file.*backbone\.stages\.\*\.'):
+        engine.test(config('qtvit1_imagenet', trained), str(tmp_path / 'less.pth'))
 
 
 def test_a_backbone_alone_is_no_classifier(trained, tmp_path):

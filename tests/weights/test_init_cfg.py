@@ -2,9 +2,10 @@
 
 import pytest
 import torch
+from mmengine.model import PretrainedInit
 from mmengine.registry import DefaultScope, init_default_scope
 
-from mmqtvit import QTViT
+from mmqtvit import EfficientViT, QTViT
 from mmqtvit.errors import UserError
 from mmqtvit.weights import LAYOUTS
 from tests.archs import ARCHS
@@ -98,3 +99,36 @@ def test_averaged_weights_of_mmengines_own_checkpoint(tmp_path):
     model = pretrained(tmp_path / 'a.pth')
     model.init_weights()
     assert (model.stem[0].conv.weight == 1).all()
+
+
+def test_in_a_list_with_other_initialisations(tmp_path, source):
+    torch.save({LAYOUTS['published'](f'backbone.{key}', 'b'): value
+                for key, value in source.state_dict().items()}, tmp_path / 'a.pth')
+    constant = dict(type='Constant', layer='Conv2d', val=3.)
+    for kind in ('Pretrained', PretrainedInit):
+        model = QTViT(ARCHS['b'], init_cfg=[
+            dict(type=kind, checkpoint=str(tmp_path / 'a.pth')), constant])
+        model.init_weights()
+        assert equal(model, source)
+
+
+def test_parts_that_the_file_lacks_keep_the_other_initialisation(tmp_path):
+    torch.save(EfficientViT(ARCHS['b']).state_dict(), tmp_path / 'a.pth')
+    model = QTViT(ARCHS['b'], init_cfg=[
+        dict(type='Pretrained', checkpoint=str(tmp_path / 'a.pth')),
+        dict(type='Constant', layer='BatchNorm2d', val=3.)])
+    model.init_weights()
+    shortcut = model.stages[3][1].attention.branch.value_shortcut
+    assert (shortcut.norm.weight == 3).all() and (model.stem[0].norm.weight == 1).all()
+
+
+@pytest.mark.parametrize('wrong', [dict(), dict(checkpoint=None), dict(checkpoint='a', mode=1)])
+def test_wrong_arguments(wrong):
+    with pytest.raises(UserError, match='takes checkpoint, a file or an address.*got'):
+        QTViT(ARCHS['b'], init_cfg=dict(type='Pretrained', **wrong)).init_weights()
+
+
+def test_a_prefix_that_no_key_has(tmp_path, source):
+    torch.save(source.state_dict(), tmp_path / 'a.pth')
+    with pytest.raises(UserError, match=r"prefix 'teacher\.'; it has stem\.0\.conv\.weight"):
+        pretrained(tmp_path / 'a.pth', prefix='teacher.').init_weights()

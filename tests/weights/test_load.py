@@ -58,6 +58,8 @@ def test_reference_files(shared, backbone, series):
 @pytest.mark.parametrize('wrap', [
     lambda state: state, lambda state: {'state_dict': state},
     lambda state: {'state_dict_ema': state, 'state_dict': {'other': torch.zeros(1)}},
+    lambda state: {'model_ema': state, 'model': {'other': torch.zeros(1)}},
+    lambda state: {'ema': {0.99: {'other': torch.zeros(1)}, 0.9998: state}, 'state_dict': {}},
     lambda state: {'model': {f'module.{key}': value for key, value in state.items()}}])
 def test_round_trip_is_exact(series, layout, wrap):
     source, target = Classifier(QTViT, series), Classifier(QTViT, series)
@@ -105,12 +107,34 @@ def test_embedding_of_another_size_is_resized_once(series):
     assert not report.misshaped
 
 
+def test_files_from_before_batches_were_counted(series):
+    source, model = QTViT(ARCHS[series]), QTViT(ARCHS[series])
+    report = load_weights(model, {key: value for key, value in source.state_dict().items()
+                                  if not key.endswith('num_batches_tracked')})
+    assert not report.incomplete
+
+
+@pytest.mark.parametrize('theirs, ours', [('qtvit4', 'qtvit1'), ('qtvit1', 'qtvit4'),
+                                          ('qtvit2', 'qtvit1')])
+def test_another_architecture(theirs, ours):
+    """Shapes and names agree here and there between any two."""
+    with torch.device('meta'):
+        state, model = QTViT(theirs).state_dict(), QTViT(ours)
+    with pytest.raises(UserError, match=r'another architecture: \d+ of \d+ entries'):
+        load_weights(model, state)
+
+
+@pytest.mark.parametrize('checkpoint, held', [({}, 'nothing'), ({'epoch': 3}, 'epoch'),
+                                              ({1: torch.zeros(1)}, '1')])
+def test_no_tensors(checkpoint, held):
+    with pytest.raises(UserError, match=f'no tensors in the checkpoint; it holds {held}'):
+        load_weights(QTViT(ARCHS['b']), checkpoint)
+
+
 def test_nothing_fits():
     model = QTViT(ARCHS['b'])
     with pytest.raises(UserError, match=r'(?s)the file has layer1.*expected backbone\.stem.*timm'):
         load_weights(model, {'layer1.weight': torch.zeros(2)})
-    with pytest.raises(UserError, match='another architecture'):
-        load_weights(model, QTViT('qtvit2').state_dict())
 
 
 @pytest.mark.parametrize('arch', ['b0', 'b1', 'b2', 'b3', 'l1', 'l2', 'l3'])
