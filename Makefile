@@ -36,8 +36,10 @@ demo demo-det: $(DATA)/done
 	@echo 'Curves      work_dirs/$(RUN)/curves.png'
 	@echo "Checkpoint  $$(cat work_dirs/$(RUN)/last_checkpoint)"
 
+# One thread each: processes with several would wait for one another's.
+test: export OMP_NUM_THREADS = 1
 test: lint
-	$(PY) -m pytest
+	$(PY) -m pytest --numprocesses=auto --maxprocesses=8 --dist=loadfile
 
 lint: setup
 	$(PY) -m ruff check .
