@@ -6,12 +6,11 @@ from typing import Optional
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
-from torch.nn.modules.batchnorm import _BatchNorm
 
 from ..attention import build_kernel
 from .conv import ConvNormAct
 from .local_residual import LocalResidual
-from .norm import build_norm, scale_and_shift
+from .norm import build_norm, has_fixed_statistics, scale_and_shift
 from .position_embedding import PositionEmbedding
 
 
@@ -34,7 +33,7 @@ class ValueShortcut(nn.Module):
     def forward(self, v: Tensor, size: tuple[int, int]) -> Tensor:
         """Map values (B, G, d, H·W) of a (H, W) map to the same shape."""
         norm = self.norm
-        if isinstance(norm, _BatchNorm) and norm.track_running_stats and not norm.training:
+        if has_fixed_statistics(norm):
             scale, shift = (x.unsqueeze(-1) for x in scale_and_shift(norm))  # (d, 1)
             # Unlike a norm layer this takes v as it lies in memory, among q and k.
             return F.gelu(torch.addcmul(shift, v.to(scale.dtype), scale)).to(v.dtype)

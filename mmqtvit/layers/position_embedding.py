@@ -6,10 +6,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-
-def is_compiling() -> bool:
-    """Whether ``torch.compile`` is reading this code; PyTorch 2.1 has no public way to ask."""
-    return hasattr(torch.compiler, 'is_compiling') and torch.compiler.is_compiling()
+from .compiling import is_compiling
 
 
 class PositionEmbedding(nn.Module):
