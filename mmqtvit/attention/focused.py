@@ -51,7 +51,10 @@ class FocusedLinear(LinearKernel):
         return length * unit((y / largest)**self.power)
 
     def attend(self, q: Tensor, k: Tensor, v: Tensor, size: tuple[int, int]) -> Tensor:
+        return linear_attention(self.features(q), self.features(k), v)
+
+    def additions(self, q: Tensor, k: Tensor, v: Tensor, size: tuple[int, int]) -> list[Tensor]:
         maps = v.flatten(0, 1).unflatten(-1, size)  # (B·G, d, H, W)
         weight, bias = self.depth.weight.to(v.dtype), self.depth.bias.to(v.dtype)
         local = F.conv2d(maps, weight, bias, padding=2, groups=self.head_dim).view(v.shape)
-        return linear_attention(self.features(q), self.features(k), v) + local
+        return [local, *super().additions(q, k, v, size)]

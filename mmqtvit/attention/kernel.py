@@ -1,7 +1,7 @@
 """What every attention kernel is to its caller."""
 
 from abc import ABC, abstractmethod
-from typing import Optional
+from typing import Any, Optional
 
 import torch
 from torch import Tensor, nn
@@ -13,12 +13,34 @@ def saturate(x: Tensor, dtype: torch.dtype) -> Tensor:
     return x.clamp(limits.min, limits.max)
 
 
+class _SaturatedGradient(torch.autograd.Function):
+    """The identity, with a gradient that float16 can hold."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Tensor) -> Tensor:
+        return x.view_as(x)
+
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor) -> Tensor:
+        return saturate(grad, torch.float16)
+
+
+def widen(x: Tensor, dtype: torch.dtype) -> Tensor:
+    """Convert to ``dtype``; what float16 cannot hold of a gradient becomes its largest number."""
+    wide = x.to(dtype)
+    # A trace, which is for inference, holds no Python functions.
+    if x.dtype is torch.float16 and wide.requires_grad and not torch.jit.is_tracing():
+        return _SaturatedGradient.apply(wide)
+    return wide
+
+
 class AttentionKernel(nn.Module, ABC):
     """Attention within groups of channels, over channel-first tokens.
 
     Subclasses write :meth:`attend`; this class keeps their arithmetic in float32 (or float64 when
     given that), whatever the input's dtype and the state of autocast. Where weights may be
-    negative, results that float16 cannot hold, and gradients likewise, become its largest number.
+    negative or :meth:`additions` come in, results that float16 cannot hold become its largest
+    number; where weights may be negative, gradients too.
 
     Args:
         head_dim (int): Channels per group, d.
@@ -51,7 +73,16 @@ class AttentionKernel(nn.Module, ABC):
 
     @abstractmethod
     def attend(self, q: Tensor, k: Tensor, v: Tensor, size: tuple[int, int]) -> Tensor:
-        """Compute the attention; arguments as :meth:`forward`, all in one dtype ≥ float32."""
+        """Sum up the values with the weights of attention.
+
+        Arguments as :meth:`forward`, q, k and v in one dtype ≥ float32.
+        """
+
+    def additions(self, q: Tensor, k: Tensor, v: Tensor, size: tuple[int, int]) -> list[Tensor]:
+        """What the output has beside :meth:`attend`, for the same arguments: (B, G, d, N) each."""
+        if self.training and self.softmax_residual is not None:
+            return [self.softmax_residual(q, k, v)]
+        return []
 
     def forward(self, q: Tensor, k: Tensor, v: Tensor, size: tuple[int, int]) -> Tensor:
         """Attend from every query to all keys of its group.
@@ -67,19 +98,14 @@ class AttentionKernel(nn.Module, ABC):
         """
         dtype = torch.promote_types(v.dtype, torch.float32)
         with torch.autocast(device_type=v.device.type, enabled=False):
-            inputs = [self._widen(x, dtype) for x in (q, k, v)]
+            inputs = [x.to(dtype) if self.non_negative else widen(x, dtype) for x in (q, k, v)]
             out = self.attend(*inputs, size)
-            if self.training and self.softmax_residual is not None:
-                out = out + self.softmax_residual(*inputs)
-            if v.dtype is torch.float16 and not self.non_negative:
+            added = self.additions(*inputs, size)
+            for extra in added:
+                out = out + extra
+            if v.dtype is torch.float16 and (added or not self.non_negative):
                 out = saturate(out, v.dtype)
         return out.to(v.dtype)
-
-    def _widen(self, x: Tensor, dtype: torch.dtype) -> Tensor:
-        wide = x.to(dtype)
-        if x.dtype is torch.float16 and not self.non_negative and wide.requires_grad:
-            wide.register_hook(lambda grad: saturate(grad, torch.float16))
-        return wide
 
 
 def check_divides(name: str, value: int, head_dim: int) -> int:

@@ -5,7 +5,7 @@ import torch
 from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.utils.flop_counter import FlopCounterMode
 
-from mmqtvit.attention import KERNELS, build_kernel
+from mmqtvit.attention import KERNELS, SoftmaxResidual, build_kernel
 from tests.attention.cases import CASES, make_qkv, name_of, sums_to_one
 from tests.attention.oracles import ORACLES, explicit
 
@@ -107,6 +107,32 @@ def test_autocast_does_not_reach_the_arithmetic(kernel):
     with torch.autocast('cpu', torch.bfloat16):
         actual = kernel(*inputs, (7, 10))
     assert torch.equal(actual, kernel(*inputs, (7, 10)))
+
+
+@pytest.mark.parametrize('name', KERNELS)
+def test_trains_in_float16_as_one_compiled_graph(name):
+    torch._dynamo.reset()
+    kernel = build_kernel(dict(type=name), head_dim=8)
+    inputs = [x.half().requires_grad_() for x in make_qkv((2, 3), torch.float32)]
+    actual = torch.compile(kernel, fullgraph=True, backend='eager')(*inputs, (2, 3))
+    expected = kernel(*inputs, (2, 3))
+    assert torch.equal(actual, expected)
+    for grads in zip(*(torch.autograd.grad(out.float().sum(), inputs)
+                       for out in (actual, expected))):
+        torch.testing.assert_close(*grads)
+
+
+def test_values_near_the_end_of_float16(kernel):
+    """With anything added to an average of such values, the sum may lie beyond."""
+    kernel.softmax_residual = SoftmaxResidual()
+    if hasattr(kernel, 'depth'):
+        torch.nn.init.ones_(kernel.depth.weight)
+    q, k, v = (x.half() for x in make_qkv((2, 3), torch.float32))
+    inputs = [x.requires_grad_() for x in (q, k, v.sign() * 4e4 + 2e4)]
+    out = kernel(*inputs, (2, 3))
+    assert out.isfinite().all()
+    out.float().mean().backward()
+    assert all(x.grad.isfinite().all() for x in inputs)
 
 
 def test_macs_are_those_of_matrix_products_and_convolutions(kernel):
