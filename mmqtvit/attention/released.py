@@ -4,6 +4,7 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
+from torch.autograd.function import once_differentiable
 
 from .linear import EPS, LinearKernel, linear_attention
 
@@ -51,6 +52,7 @@ class _ReleasedAttention(torch.autograd.Function):
         return _forward(q, k, v, scalar)
 
     @staticmethod
+    @once_differentiable  # it writes over its own gradients
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
         q, k, v, scalar = ctx.saved_tensors
         constant, num_tokens = scalar * scalar, v.shape[-1]
@@ -90,7 +92,8 @@ class ReleasedQuadraticTaylor(LinearKernel):
     divides x by its norm first, which changes nothing but the rounding and is left out here.
     Feature length d + 1, the constant included; O(N d²); weights are non-negative and sum to 1.
 
-    Hazard: the kernel sees neither the sign nor the length of q and k: φ(-x) = φ(2x) = φ(x).
+    Hazards: the kernel sees neither the sign nor the length of q and k: φ(-x) = φ(2x) = φ(x). It
+    has no second derivative.
 
     Args:
         head_dim (int): Channels per group, d.

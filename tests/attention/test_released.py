@@ -73,3 +73,11 @@ def test_traces_without_its_python_parts(tmp_path):
     torch.jit.save(traced, tmp_path / 'kernel.pt')  # raises where a Python function is left
     others = [x.flip(-1) for x in inputs]
     torch.testing.assert_close(torch.jit.load(tmp_path / 'kernel.pt')(*others), attention(*others))
+
+
+def test_says_that_it_has_no_second_derivative():
+    inputs = make_qkv((1, 7), requires_grad=True)
+    out = ReleasedQuadraticTaylor(8).double()(*inputs, (1, 7))
+    first, = torch.autograd.grad(out.square().sum(), inputs[0], create_graph=True)
+    with pytest.raises(RuntimeError, match='differentiate twice'):
+        first.square().sum().backward()
