@@ -8,6 +8,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from ..attention import build_kernel
+from ..attention.kernel import saturate
 from .conv import ConvNormAct
 from .local_residual import LocalResidual
 from .norm import build_norm, has_fixed_statistics, scale_and_shift
@@ -107,6 +108,12 @@ class MultiScaleAttention(nn.Module):
             self.local_residual = LocalResidual(channels, value_channels, heads)
         self.proj = ConvNormAct(value_channels, channels, norm_cfg=norm_cfg)
 
+    @staticmethod
+    def _sum(addition: Tensor, out: Tensor) -> Tensor:
+        """Add in place; what float16 cannot hold becomes its largest number, as in the kernels."""
+        total = addition.add_(out)
+        return saturate(total, total.dtype) if total.dtype is torch.float16 else total
+
     def forward(self, x: Tensor) -> Tensor:
         """Map (B, C, H, W) to (B, C, H, W)."""
         size = (x.shape[-2], x.shape[-1])
@@ -118,7 +125,7 @@ class MultiScaleAttention(nn.Module):
             k = k + self.position_embedding(size)
         out = self.kernel(q, k, v, size)
         if self.value_shortcut is not None:
-            out = self.value_shortcut(v, size).add_(out)
+            out = self._sum(self.value_shortcut(v, size), out)
         if self.local_residual is not None:
-            out = out + self.local_residual(x, v)
+            out = self._sum(self.local_residual(x, v), out)
         return self.proj(out.flatten(1, 2).unflatten(-1, size))

@@ -36,6 +36,30 @@ def test_half_precision(dtype):
     torch.testing.assert_close(actual.float(), residual.float()(x, v), rtol=0.05, atol=0.05)
 
 
+@pytest.mark.parametrize('dtype', [torch.float32, torch.bfloat16, torch.float16])
+@pytest.mark.parametrize('scale', [0., 1e-4, 1e3])
+def test_finite_in_every_precision(dtype, scale):
+    torch.manual_seed(0)
+    residual = LocalResidual(8, 16, 2)
+    torch.nn.init.normal_(residual[0].weight)
+    torch.nn.init.normal_(residual[2].weight)
+    x, v = ((scale * torch.rand(shape)).to(dtype).requires_grad_()
+            for shape in ((2, 8, 5, 6), (2, 4, 4, 30)))
+    out = residual(x, v)
+    assert out.dtype == dtype and out.isfinite().all()
+    out.float().sum().backward()
+    assert x.grad.isfinite().all() and v.grad.isfinite().all()
+
+
+def test_autocast_does_not_reach_the_arithmetic():
+    torch.manual_seed(0)
+    residual = LocalResidual(8, 16, 2)
+    x, v = torch.randn(2, 8, 5, 6), torch.randn(2, 4, 4, 30)
+    with torch.autocast('cpu', torch.bfloat16):
+        actual = residual(x, v)
+    assert torch.equal(actual, residual(x, v))
+
+
 @pytest.mark.parametrize('wanted', [False, True])
 def test_attention_adds_it_before_the_projection(wanted):
     torch.manual_seed(0)

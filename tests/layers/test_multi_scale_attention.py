@@ -45,3 +45,9 @@ def test_more_scales_make_more_groups():
     attention = MultiScaleAttention(16, 8, dict(type='ReLULinear'), NORM_CFG, scales=(3, 5))
     assert attention.num_groups == 6
     assert attention(torch.randn(2, 16, 4, 5)).shape == (2, 16, 4, 5)
+
+
+def test_sums_beyond_float16_saturate():
+    total = MultiScaleAttention._sum(torch.tensor([6e4, -6e4, 1.]).half(),
+                                     torch.tensor([6e4, -6e4, 1.]).half())
+    assert total.tolist() == [65504, -65504, 2]
