@@ -110,6 +110,7 @@ class ReleasedQuadraticTaylor(LinearKernel):
         return self.head_dim
 
     def attend(self, q: Tensor, k: Tensor, v: Tensor, size: tuple[int, int]) -> Tensor:
-        # A trace, which is for inference, holds no Python functions.
-        attention = _forward if torch.jit.is_tracing() else _ReleasedAttention.apply
+        # The gradient is wanted in training alone, and a trace holds no Python functions.
+        plain = torch.jit.is_tracing() or not torch.is_grad_enabled()
+        attention = _forward if plain else _ReleasedAttention.apply
         return attention(q, k, v, self.constant.to(v.dtype))
