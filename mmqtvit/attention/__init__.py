@@ -6,6 +6,7 @@ A kernel maps q, k, v of shape (B, G, d, N) to (B, G, d, N); see :class:`Attenti
 
 import inspect
 
+from ..checks import check_choice, check_dict
 from .angular import AngularLinear
 from .cosine import CosineLinear, HydraAttention
 from .elu import ELULinear
@@ -55,18 +56,18 @@ def build_kernel(cfg: dict, head_dim: int) -> AttentionKernel:
         head_dim (int): Channels per group, d.
 
     Raises:
-        ValueError: If the type is missing or unknown, or an option is out of range.
+        ValueError: If ``cfg`` is no dict, the type is missing or unknown, or an option is of
+            another type or out of range.
         TypeError: If the kernel does not take one of the options.
     """
-    options = dict(cfg)
-    name = options.pop('type', None)
-    if name not in KERNELS:
-        raise ValueError(f"attention type must be one of {sorted(KERNELS)}, got {name!r} in {cfg}")
+    options = dict(check_dict('attention', cfg, "dict(type='ReLULinear')"))
+    name = check_choice('type of attention', options.pop('type', None), KERNELS)
     residual = options.pop('softmax_residual', None)
     if residual is not None and not issubclass(KERNELS[name], LinearKernel):
         raise ValueError(f'softmax_residual is for linear kernels, got {name!r} in {cfg}')
     kernel = _call(KERNELS[name], head_dim, **options)
     if residual is not None:
+        check_dict('softmax_residual, unless None,', residual, 'dict(threshold=0.02)')
         kernel.softmax_residual = _call(SoftmaxResidual, **residual)
     return kernel
 

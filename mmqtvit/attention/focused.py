@@ -3,6 +3,7 @@
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from ..checks import check_number
 from .linear import LinearKernel, linear_attention, unit
 
 
@@ -22,16 +23,14 @@ class FocusedLinear(LinearKernel):
         power (float): p, above 0. Defaults to 3.
 
     Raises:
-        ValueError: If the power is not positive.
+        ValueError: If the power is not a positive number.
     """
 
     non_negative = True
 
     def __init__(self, head_dim: int, power: float = 3) -> None:
         super().__init__(head_dim)
-        if not power > 0:
-            raise ValueError(f'power must be above 0, got {power}')
-        self.power = power
+        self.power = check_number('power', power, above=0)
         self.depth = nn.Conv2d(head_dim, head_dim, 5, padding=2, groups=head_dim)
 
     @property

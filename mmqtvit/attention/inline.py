@@ -2,6 +2,7 @@
 
 from torch import Tensor, nn
 
+from ..checks import check_bool, check_choice
 from .linear import LinearKernel, linear_sum
 
 #: exp stops at this input, since float32 holds neither its product nor its sums beyond.
@@ -68,7 +69,7 @@ class InLineAttention(FirstOrderTaylor):
         local_residual (bool): Whether the layer adds the local residual. Defaults to True.
 
     Raises:
-        ValueError: If the feature map is unknown.
+        ValueError: If the feature map is unknown or the other option no bool.
     """
 
     def __init__(self,
@@ -76,11 +77,8 @@ class InLineAttention(FirstOrderTaylor):
                  feature_map: str = 'identity',
                  local_residual: bool = True) -> None:
         super().__init__(head_dim)
-        if feature_map not in FEATURE_MAPS:
-            raise ValueError(
-                f'feature_map must be one of {sorted(FEATURE_MAPS)}, got {feature_map!r}')
-        self.feature_map = feature_map
-        self.local_residual = local_residual
+        self.feature_map = check_choice('feature_map', feature_map, FEATURE_MAPS)
+        self.local_residual = check_bool('local_residual', local_residual)
 
     def features(self, x: Tensor) -> Tensor:
         return FEATURE_MAPS[self.feature_map](x)

@@ -106,21 +106,3 @@ class AttentionKernel(nn.Module, ABC):
             if v.dtype is torch.float16 and (added or not self.non_negative):
                 out = saturate(out, v.dtype)
         return out.to(v.dtype)
-
-
-def check_divides(name: str, value: int, head_dim: int) -> int:
-    """Return ``value`` if it is an integer that divides the channels of a group.
-
-    Args:
-        name (str): Name of the option, for the message.
-        value (int): What was given.
-        head_dim (int): Channels per group, d.
-
-    Raises:
-        ValueError: If not; the message has the choices.
-    """
-    choices = [number for number in range(1, head_dim + 1) if head_dim % number == 0]
-    if isinstance(value, bool) or not isinstance(value, int) or value not in choices:
-        raise ValueError(f'{name} must divide the {head_dim} channels of a group: '
-                         f'one of {choices}, got {value!r}')
-    return value

@@ -9,6 +9,7 @@ from typing import Optional
 import torch
 from torch import Tensor, nn
 
+from ..checks import check_number
 from .linear import LinearKernel, linear_attention
 
 
@@ -83,6 +84,9 @@ class CompactQuadraticTaylor(LinearKernel):
         alpha (float): Start of α. Defaults to 1.
         beta (float, optional): Start of β; None leaves out the linear term. Defaults to 1.
         gamma (float): Start of γ. Defaults to 1.
+
+    Raises:
+        ValueError: If one of them is no finite number.
     """
 
     def __init__(self,
@@ -91,6 +95,10 @@ class CompactQuadraticTaylor(LinearKernel):
                  beta: Optional[float] = 1.,
                  gamma: float = 1.) -> None:
         super().__init__(head_dim)
+        check_number('alpha', alpha)
+        check_number('gamma', gamma)
+        if beta is not None:
+            check_number('beta, unless None,', beta)
         self.alpha = nn.Parameter(torch.tensor(float(alpha)))
         self.beta = None if beta is None else nn.Parameter(torch.tensor(float(beta)))
         self.gamma = nn.Parameter(torch.tensor(float(gamma)))

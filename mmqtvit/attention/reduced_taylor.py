@@ -11,7 +11,7 @@ The paper does not say whether the linear term was there.
 import torch
 from torch import Tensor
 
-from .kernel import check_divides
+from ..checks import check_bool, check_divides
 from .quadratic_taylor import ExactQuadraticTaylor, products
 
 
@@ -21,13 +21,16 @@ class ReducedQuadraticTaylor(ExactQuadraticTaylor):
     Args:
         head_dim (int): Channels per group, d.
         linear_term (bool): Whether the weights have the linear term. Defaults to True.
+
+    Raises:
+        ValueError: If an option is of another type.
     """
 
     num_products: int
 
     def __init__(self, head_dim: int, linear_term: bool = True) -> None:
         super().__init__(head_dim)
-        self.linear_term = linear_term
+        self.linear_term = check_bool('linear_term', linear_term)
 
     @property
     def feature_length(self) -> int:

@@ -2,6 +2,7 @@
 
 from torch import Tensor
 
+from ..checks import check_number
 from .linear import LinearKernel, linear_attention
 
 
@@ -13,14 +14,17 @@ class ReLULinear(LinearKernel):
 
     Args:
         head_dim (int): Channels per group, d.
-        eps (float): Floor of the divisor. Defaults to 1e-15 as published; timm has 1e-5.
+        eps (float): Floor of the divisor, above 0. Defaults to 1e-15 as published; timm has 1e-5.
+
+    Raises:
+        ValueError: If eps is not a positive number.
     """
 
     non_negative = True
 
     def __init__(self, head_dim: int, eps: float = 1e-15) -> None:
         super().__init__(head_dim)
-        self.eps = eps
+        self.eps = check_number('eps', eps, above=0)
 
     @property
     def feature_length(self) -> int:

@@ -3,6 +3,7 @@
 import torch.nn.functional as F
 from torch import Tensor
 
+from ..checks import check_bool
 from .linear import LinearKernel, channelwise_sum, linear_sum
 
 
@@ -24,6 +25,9 @@ class SigmoidSoftmax(LinearKernel):
     Args:
         head_dim (int): Channels per group, d.
         elementwise (bool): Whether to compute AFT-Simple itself. Defaults to False.
+
+    Raises:
+        ValueError: If the option is no bool.
     """
 
     non_negative = True
@@ -31,7 +35,7 @@ class SigmoidSoftmax(LinearKernel):
 
     def __init__(self, head_dim: int, elementwise: bool = False) -> None:
         super().__init__(head_dim)
-        self.elementwise = elementwise
+        self.elementwise = check_bool('elementwise', elementwise)
 
     @property
     def feature_length(self) -> int:

@@ -3,6 +3,7 @@
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from ..checks import check_number
 from .kernel import AttentionKernel
 
 
@@ -28,7 +29,8 @@ class SoftmaxAttention(AttentionKernel):
         return num_groups * num_tokens * num_tokens * 2 * self.head_dim
 
     def attend(self, q: Tensor, k: Tensor, v: Tensor, size: tuple[int, int]) -> Tensor:
-        tokens_first = (x.transpose(-1, -2) for x in (q, k, v))  # (B, G, N, d)
+        # (B, G, N, d). PyTorch's forms without an N×N matrix want the channels side by side.
+        tokens_first = (x.transpose(-1, -2).contiguous() for x in (q, k, v))
         return F.scaled_dot_product_attention(*tokens_first).transpose(-1, -2)
 
 
@@ -55,9 +57,7 @@ class SoftmaxResidual(nn.Module):
 
     def __init__(self, threshold: float = 0.02) -> None:
         super().__init__()
-        if not 0 <= threshold < 1:
-            raise ValueError(f'threshold of softmax_residual must be in [0, 1), got {threshold}')
-        self.threshold = threshold
+        self.threshold = check_number('threshold of softmax_residual', threshold, least=0, below=1)
 
     def forward(self, q: Tensor, k: Tensor, v: Tensor) -> Tensor:
         """Map q, k, v (B, G, d, N) to (B, G, d, N)."""

@@ -6,6 +6,7 @@ from typing import Optional, Union
 
 from torch import nn
 
+from ..checks import check_dict, check_integer, check_number, is_one_of
 from ..layers import DSConv, FusedMBConv, MBConv, ResBlock
 
 NUM_STAGES = 4
@@ -130,20 +131,24 @@ def resolve_arch(arch: Union[str, dict], named_archs: dict) -> dict:
             an unknown series, or a width that its heads do not divide.
     """
     if not isinstance(arch, dict):
-        if arch not in named_archs:
+        if not is_one_of(arch, named_archs):
             raise ValueError(f'arch must be one of {sorted(named_archs)} or a dict, got {arch!r}')
         return named_archs[arch]
     if set(arch) != {'series', 'widths', 'depths', 'head_dim'}:
         raise ValueError(
-            f'arch dict needs exactly series, widths, depths and head_dim, got {sorted(arch)}')
-    if arch['series'] not in SERIES:
+            f'arch dict needs exactly series, widths, depths and head_dim, got {list(arch)}')
+    if not is_one_of(arch['series'], SERIES):
         raise ValueError(f"arch series must be one of {sorted(SERIES)}, got {arch['series']!r}")
     for key in ('widths', 'depths'):
         numbers = arch[key]
-        if len(numbers) != 1 + NUM_STAGES or any(number < 1 for number in numbers):
-            raise ValueError(f'arch {key} must be {1 + NUM_STAGES} positive numbers, got {numbers}')
+        if not isinstance(numbers, (list, tuple)) or len(numbers) != 1 + NUM_STAGES:
+            raise ValueError(
+                f'arch {key} must be {1 + NUM_STAGES} positive numbers, got {numbers!r}')
+        for number in numbers:
+            check_integer(f'each of the {1 + NUM_STAGES} arch {key}', number, 1)
+    check_integer('arch head_dim', arch['head_dim'], 1)
     for width, layout in zip(arch['widths'][1:], SERIES[arch['series']].stages):
-        if layout.attention and (arch['head_dim'] < 1 or width % arch['head_dim']):
+        if layout.attention and width % arch['head_dim']:
             raise ValueError(
                 f"head_dim must divide the widths of attention stages, got head_dim "
                 f"{arch['head_dim']} and width {width}")
@@ -165,7 +170,9 @@ def resolve_skipped(skip_attention: Optional[dict], arch: dict, num_stages: int)
     Raises:
         ValueError: If a stage has no attention, or no attention before such a block.
     """
-    skipped = dict(skip_attention or {})
+    if skip_attention is None:
+        skip_attention = {}
+    skipped = check_dict('skip_attention, unless None,', skip_attention, 'dict(stage3=[1])')
     depths = zip(SERIES[arch['series']].stages[:num_stages], arch['depths'][1:])
     choices = {
         f'stage{number}': list(range(1, layout.num_blocks(depth)))
@@ -176,7 +183,7 @@ def resolve_skipped(skip_attention: Optional[dict], arch: dict, num_stages: int)
             raise ValueError(f'skip_attention takes stages that have attention, '
                              f'{list(choices)}, got {stage!r} in {skip_attention}')
         listed = isinstance(blocks, (list, tuple))
-        if not listed or any(block not in choices[stage] for block in blocks):
+        if not listed or not all(is_one_of(block, choices[stage]) for block in blocks):
             raise ValueError(f"skip_attention's {stage} must list some of {choices[stage]} (block "
                              f'0 has no attention before it in the stage), got {blocks!r}')
     return [frozenset(skipped.get(f'stage{1 + index}', ())) for index in range(num_stages)]
@@ -196,7 +203,12 @@ def drop_path_rates(arch: dict, max_rate: float, num_skipped: int) -> list:
 
     Returns:
         list[list[float]]: The rates of the stem's branches, then of each stage's.
+
+    Raises:
+        ValueError: If the rate or the number is out of range.
     """
+    check_number('drop_path_rate', max_rate, least=0, below=1)
+    check_integer('num_undropped', num_skipped, 0)
     series = SERIES[arch['series']]
     counts = [arch['depths'][0] if series.drop_stem else 0]
     counts += [

@@ -11,6 +11,7 @@ from torch import Tensor, nn
 from torch.nn.modules.batchnorm import _BatchNorm
 from torch.utils.checkpoint import checkpoint
 
+from ..checks import check_bool, check_integer, is_one_of
 from ..errors import UserError
 from ..layers import (
     AttentionBlock,
@@ -123,10 +124,11 @@ class EfficientViT(BaseModule):
             init_cfg = [dict(type='TruncNormal', layer=['Conv2d', 'Linear'], std=0.02, bias=0.)]
         super().__init__(init_cfg)
         arch = resolve_arch(arch, self.ARCHS)
-        if not -1 <= frozen_stages <= NUM_STAGES:
-            raise ValueError(f'frozen_stages must be -1 to {NUM_STAGES}, got {frozen_stages}')
-        if not 0 <= drop_path_rate < 1:
-            raise ValueError(f'drop_path_rate must be in [0, 1), got {drop_path_rate}')
+        check_integer('in_channels', in_channels, 1)
+        check_integer('frozen_stages', frozen_stages, -1, NUM_STAGES)
+        for name, switch in dict(position_embedding=position_embedding, norm_eval=norm_eval,
+                                 value_shortcut=value_shortcut, with_cp=with_cp).items():
+            check_bool(name, switch)
         self.in_channels = in_channels
         self.out_indices = self._check_out_indices(out_indices)
         self.widths = tuple(arch['widths'])
@@ -159,7 +161,8 @@ class EfficientViT(BaseModule):
     @staticmethod
     def _check_out_indices(out_indices: Sequence[int]) -> tuple[int, ...]:
         indices = (out_indices, ) if isinstance(out_indices, int) else tuple(out_indices)
-        if not indices or not all(-NUM_STAGES <= index < NUM_STAGES for index in indices):
+        if not indices or not all(
+                is_one_of(index, range(-NUM_STAGES, NUM_STAGES)) for index in indices):
             raise ValueError(
                 f'out_indices must be some of 0 to {NUM_STAGES - 1}, got {out_indices}')
         return tuple(index % NUM_STAGES for index in indices)

@@ -1,5 +1,7 @@
 """What may be asked of a kernel, and what is answered to the rest."""
 
+from math import inf, nan
+
 import pytest
 import torch
 
@@ -18,10 +20,30 @@ LINEAR = [name for name, cls in KERNELS.items() if issubclass(cls, LinearKernel)
     (dict(type='PoolingQuadraticTaylor', pool=True), r'pool .* one of \[1, 2, 4, 8\], got True'),
     (dict(type='ChunkQuadraticTaylor', chunks=16), r'chunks .* one of \[1, 2, 4, 8\], got 16'),
     (dict(type='ChunkQuadraticTaylor', chunks=-2), r'chunks .* one of \[1, 2, 4, 8\], got -2'),
-    (dict(type='FocusedLinear', power=0), 'power must be above 0, got 0'),
+    (dict(type='FocusedLinear', power=0), 'power must be a finite number, above 0, got 0'),
     (dict(type='InLineAttention', feature_map='elu'),
      r"one of \['exp', 'identity', 'relu'\], got 'elu'"),
-    (dict(type='ReLULinear', softmax_residual=dict(threshold=1.)), r'in \[0, 1\), got 1.0'),
+    (dict(type='ReLULinear', softmax_residual=dict(threshold=1.)),
+     'threshold .* at least 0 and below 1, got 1.0'),
+    ('ReLULinear', "attention must be a dict such as dict.type='ReLULinear'., got 'ReLULinear'"),
+    (None, 'attention must be a dict such as .*, got None'),
+    (dict(type=['ReLULinear']), r"one of \['AngularLinear', .*\], got \['ReLULinear'\]"),
+    *((dict(type='ReLULinear', softmax_residual=value),
+       f'softmax_residual, unless None, must be a dict such as .*, got {value!r}')
+      for value in (True, False, 0.02, '{}')),
+    *((dict(type='ReLULinear', eps=value), f'eps must be a finite number, above 0, got {value!r}')
+      for value in (-1, 0, None, 'abc', nan, inf, True)),
+    *((dict(type='FocusedLinear', power=value), f'power must .* above 0, got {value!r}')
+      for value in ('abc', inf, nan, True)),
+    (dict(type='ReLULinear', softmax_residual=dict(threshold='abc')), "below 1, got 'abc'"),
+    (dict(type='CompactQuadraticTaylor', alpha='x'), "alpha must be a finite number, got 'x'"),
+    (dict(type='CompactQuadraticTaylor', gamma=nan), 'gamma must be a finite number, got nan'),
+    (dict(type='CompactQuadraticTaylor', beta='none'), "unless None, must .*, got 'none'"),
+    (dict(type='CompactQuadraticTaylor', beta=False), 'unless None, must .*, got False'),
+    (dict(type='InLineAttention', feature_map=['relu']), r"'relu'\], got \['relu'\]"),
+    (dict(type='InLineAttention', local_residual='no'), "True or False, got 'no'"),
+    (dict(type='PoolingQuadraticTaylor', linear_term='no'), "True or False, got 'no'"),
+    (dict(type='SigmoidSoftmax', elementwise='False'), "True or False, got 'False'"),
     (dict(type='SoftmaxAttention', softmax_residual={}), "linear kernels, got 'SoftmaxAttention'"),
 ])
 def test_wrong_values(cfg, message):

@@ -103,6 +103,10 @@ def test_half_precision(dtype):
     (dict(stage4=[1, 3]), r'stage4 must list some of \[1, 2\] .*, got \[1, 3\]'),
     (dict(stage4=[-1]), r'stage4 must list some of \[1, 2\] .*, got \[-1\]'),
     (dict(stage4=1), r'stage4 must list some of \[1, 2\] .*, got 1'),
+    (dict(stage3=[True]), r'stage3 must list some of \[1, 2\] .*, got \[True\]'),
+    (dict(stage3=[1.0]), r'stage3 must list some of \[1, 2\] .*, got \[1.0\]'),
+    *((value, 'skip_attention, unless None, must be a dict such as .*, got ')
+      for value in ([1], 5, True, False)),
 ])
 def test_wrong_blocks(skipped, message):
     with pytest.raises(ValueError, match=message):
