@@ -110,7 +110,7 @@ def _check(part: dict) -> None:
     for head in heads:
         if type_name(head) in BOUND_HEADS:
             raise SwapRefused(f'its head {type_name(head)} {BOUND_HEADS[type_name(head)]}')
-        if isinstance(head, dict) and type_name(head.get('shared_head')) == 'ResLayer':
+        if isinstance(head, dict) and type_name(head.get('shared_head')).startswith('ResLayer'):
             raise SwapRefused('its RoI head goes on with the last stage of a ResNet (shared_head)')
     texts = sorted(key for key in part if key.startswith(('text_', 'language_', 'lang_')))
     if texts:

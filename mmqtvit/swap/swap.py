@@ -1,7 +1,7 @@
 """Config in, config out: the backbone exchanged, and all that depends on it."""
 
 import copy
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Optional, Union
 
@@ -15,10 +15,9 @@ from .normalise import set_normalisation
 from .probe import Probe, build_without_weights, probe
 from .readers import adapt_readers
 from .recipe import adapt_optimizer, class_of, forget_weights, new_backbone
-from .refuse import find_backbone, type_name
+from .refuse import find_backbone
 from .stages import choose_stages
 
-DILATED_BY_DESIGN = {'MobileNetV3': 32}  # MMSegmentation's: stride of the last map without dilation
 DILATION_KEYS = ('strides', 'dilations', 'contract_dilation', 'output_stride')
 
 
@@ -116,9 +115,6 @@ def probe_strides(cls: type, arch: Union[str, dict]) -> tuple:
 
 def _undilated(backbone: dict, old: Probe, scope: str, size: tuple) -> tuple:
     """The levels that the backbone would have without dilation."""
-    if scope == 'mmseg' and type_name(backbone) in DILATED_BY_DESIGN:
-        last = replace(old.levels[-1], stride=DILATED_BY_DESIGN[type_name(backbone)])
-        return (*old.levels[:-1], last)
     plain = {key: value for key, value in backbone.items() if key not in DILATION_KEYS}
     if scope != 'mmseg' or plain == backbone:
         return old.levels

@@ -163,7 +163,8 @@ def read(config: str) -> Config:
     try:
         return Config.fromfile(path)
     except Exception as error:
-        raise UserError(f'cannot be read: {type(error).__name__}: {error}') from error
+        words = str(error).replace(f'{get_installed_path(toolbox)}/.mim/', '')
+        raise UserError(f'cannot be read: {type(error).__name__}: {words}') from error
 
 
 def _check_leaf(config: str, cfg: Config, swapped: Config, arch: str) -> None:

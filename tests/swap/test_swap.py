@@ -71,7 +71,7 @@ def test_counts_of_both_backbones():
      {'neck.in_channels': (64, 128, 256), 'decode_head.in_channels': 2048,
       'auxiliary_head.in_channels': 128}),
     ('mmseg::mobilenet_v3/mobilenet-v3-d8-s_lraspp_4xb4-320k_cityscapes-512x1024.py',
-     {'backbone.out_indices': (0, 0, 3), 'decode_head.in_channels': (32, 32, 256)}),
+     {'backbone.out_indices': (0, 0, 1), 'decode_head.in_channels': (32, 32, 64)}),
     ('mmseg::knet/knet-s3_r50-d8_upernet_8xb2-adamw-80k_ade20k-512x512.py',
      {'decode_head.kernel_generate_head.in_channels': QTVIT1}),
     ('mmseg::vit/vit_deit-s16_mln_upernet_8xb2-160k_ade20k-512x512.py',
