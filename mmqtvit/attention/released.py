@@ -6,6 +6,7 @@ import torch
 from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
 
+from ..compiling import is_compiling
 from .linear import EPS, LinearKernel, linear_attention
 
 
@@ -35,7 +36,25 @@ def unit_square_backward(grad: Tensor, x: Tensor, unit: Tensor, inverse: Tensor)
     return grad.addcmul_(unit, along, value=-1).mul_(x).mul_(2 * inverse)
 
 
+#: Entries of q that a CPU computes at once. Of large tensors neither its caches nor the allocator
+#: keep anything from one step to the next.
+SLICE = 2**20
+
+
 def _forward(q: Tensor, k: Tensor, v: Tensor, scalar: Tensor) -> Tensor:
+    batch, groups, dim, num_tokens = q.shape
+    together = max(1, SLICE // (batch * dim * num_tokens))
+    # A recorded graph must not hold the number of slices that today's size needs.
+    recorded = is_compiling() or torch.jit.is_tracing()
+    if recorded or q.device.type != 'cpu' or together >= groups:
+        return _attend(q, k, v, scalar)
+    out = torch.empty(v.shape, dtype=v.dtype)
+    for part, *qkv in zip(*(x.split(together, dim=1) for x in (out, q, k, v))):
+        part.copy_(_attend(*qkv, scalar))
+    return out
+
+
+def _attend(q: Tensor, k: Tensor, v: Tensor, scalar: Tensor) -> Tensor:
     return linear_attention(unit_square(q)[0], unit_square(k)[0], v, scalar * scalar)
 
 

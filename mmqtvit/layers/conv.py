@@ -7,7 +7,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from .compiling import is_compiling
+from ..compiling import is_compiling
 from .norm import build_norm, has_fixed_statistics, scale_and_shift
 
 

@@ -6,7 +6,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from .compiling import is_compiling
+from ..compiling import is_compiling
 
 
 class PositionEmbedding(nn.Module):

@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch.autograd.graph import saved_tensors_hooks
 
-from mmqtvit.attention import ReleasedQuadraticTaylor
+from mmqtvit.attention import ReleasedQuadraticTaylor, released
 from tests.attention.cases import make_qkv
 
 
@@ -35,6 +35,19 @@ def test_finite_without_any_weight():
     out.sum().backward()
     assert torch.equal(out, torch.zeros_like(out))
     assert zeros.grad.isfinite().all() and kernel.constant.grad.isfinite()
+
+
+@pytest.mark.parametrize('groups_at_once', [1, 2])
+def test_slices_of_groups_give_the_same(monkeypatch, groups_at_once):
+    qkv = make_qkv((7, 10), torch.float32, requires_grad=True)
+    kernel = ReleasedQuadraticTaylor(8)
+    whole = kernel(*qkv, (7, 10))
+    monkeypatch.setattr(released, 'SLICE', groups_at_once * 2 * 8 * 70)
+    calls = []
+    attend = released._attend
+    monkeypatch.setattr(released, '_attend', lambda *args: calls.append(1) or attend(*args))
+    torch.testing.assert_close(kernel(*qkv, (7, 10)), whole, rtol=1e-6, atol=1e-6)
+    assert len(calls) == 4 - groups_at_once  # of three groups
 
 
 def test_keeps_for_the_backward_pass_only_what_it_was_given():
