@@ -31,13 +31,13 @@ class Probe(NamedTuple):
     """What one attention block was asked with an image.
 
     Args:
-        name (str): Of the model.
+        title (str): Kernel and model.
         kernel (AttentionKernel): The block's own.
         args (tuple): Of the kernel: q, k, v of shape (1, G, d, N), the map's size (H, W), and what
             else it takes.
         stride (int): Of the map, in pixels of the model's input.
     """
-    name: str
+    title: str
     kernel: nn.Module
     args: tuple
     stride: int
@@ -48,7 +48,7 @@ class AttentionMap(NamedTuple):
 
     Args:
         title (str): Kernel and model.
-        weights (np.ndarray): (H, W), multiples of the mean weight 1 / (H·W).
+        weights (np.ndarray): (H, W), multiples of 1 / (H·W), the mean where they sum to 1.
         stride (int): Of the map, in pixels of the model's input.
     """
     title: str
@@ -134,7 +134,8 @@ def probe(name: str, backbone: EfficientViT, attention: MultiScaleAttention, str
     with torch.no_grad():
         backbone(images)
     hook.remove()
-    return Probe(name, attention.kernel, calls[0], stride)
+    title = f'{type(attention.kernel).__name__}\n{name}'
+    return Probe(title, attention.kernel, calls[0], stride)
 
 
 def attention_weights(kernel: nn.Module, args: tuple, token: int) -> Tensor:
@@ -142,7 +143,8 @@ def attention_weights(kernel: nn.Module, args: tuple, token: int) -> Tensor:
 
     An output is :math:`o_n = \sum_m w_{nm} v_m`, so :math:`w_{nm}` is the derivative of o_n with
     respect to v_m: one backward pass gives a whole row of weights, exactly. Where channels have
-    weights of their own, as in a convolution of the values, this is their mean.
+    weights of their own, as in Hydra, this is their mean. What a kernel adds to the average, such
+    as a convolution of the values, is left out.
 
     Args:
         kernel (AttentionKernel): In evaluation mode.
@@ -154,38 +156,31 @@ def attention_weights(kernel: nn.Module, args: tuple, token: int) -> Tensor:
     """
     q, k, v, *rest = args
     v = v.detach().clone().requires_grad_()
-    out = kernel(q, k, v, *rest)
+    out = kernel.attend(q, k, v, *rest)
     chosen = out[0, :, :, token].mean(1).sum()  # groups do not mix
     return torch.autograd.grad(chosen, v)[0][0].sum(1)
 
 
-def make_map(probed: Probe, position: tuple, group: Optional[int] = None,
-             kernel: Optional[str] = None) -> AttentionMap:
+def make_map(probed: Probe, position: tuple, group: Optional[int] = None) -> AttentionMap:
     """Compute the map of one query.
 
     Args:
         probed (Probe): From :func:`probe`.
         position (tuple[float, float]): x and y in pixels of the model's input.
         group (int, optional): Group of channels. Defaults to None, the mean of all.
-        kernel (str, optional): Another kernel to ask with the same q and k, with its parameters as
-            they start. Defaults to None, the model's own.
 
     Raises:
-        UserError: If there is no such group or kernel.
+        UserError: If there is no such group.
     """
-    title, module = f'{type(probed.kernel).__name__}\n{probed.name}', probed.kernel
-    if kernel is not None:
-        parse_kernel(kernel, list(KERNELS))
-        module = operators.build(kernel, probed.kernel.head_dim).eval()
-        title = f"{kernel}\nq, k of {probed.name}"
     height, width = probed.args[3]
     column, row = (min(int(side / probed.stride), limit - 1)
                    for side, limit in zip(position, (width, height)))
-    weights = attention_weights(module, probed.args, row * width + column)
+    weights = attention_weights(probed.kernel, probed.args, row * width + column)
     if group is not None and not 0 <= group < len(weights):
         raise UserError(f'--group {group}: there are {len(weights)}, 0 to {len(weights) - 1}')
     chosen = weights.mean(0) if group is None else weights[group]
-    return AttentionMap(title, (chosen * len(chosen)).view(height, width).numpy(), probed.stride)
+    values = (chosen * len(chosen)).view(height, width).numpy()
+    return AttentionMap(probed.title, values, probed.stride)
 
 
 def to_input(image: np.ndarray, size: tuple, mean: Sequence, std: Sequence,
@@ -208,7 +203,8 @@ def compute_maps(image: np.ndarray, models: Sequence, query: tuple, size: tuple,
         models (Sequence[str]): See :func:`load_backbone`; 'MODEL=CHECKPOINT' for one with weights.
         query (tuple[int, int]): x and y in pixels of the image.
         size (tuple[int, int]): (H, W) that the image is resized to.
-        kernels (Sequence[str]): Names of ``KERNELS``, with options. Defaults to ().
+        kernels (Sequence[str]): Names of ``KERNELS``, with options, for the first model's q and k,
+            their parameters as they start. Defaults to ().
         stage (int, optional): See :func:`find_attention`. Defaults to None.
         block (int): See :func:`find_attention`. Defaults to -1, the last.
         group (int, optional): See :func:`make_map`. Defaults to None, the mean of all.
@@ -224,15 +220,23 @@ def compute_maps(image: np.ndarray, models: Sequence, query: tuple, size: tuple,
         raise UserError(f'--query {query[0]} {query[1]} is outside of the image, which is {width} '
                         f'wide and {height} high')
     position = ((query[0] + 0.5) * size[1] / width, (query[1] + 0.5) * size[0] / height)
-    probes = []
+    probes, others = [], []
     for model in tqdm(models, desc='running', unit='model'):
         spec, _, checkpoint = model.partition('=')
         backbone, scaling = load_backbone(spec, checkpoint or None)
         attention, stride = find_attention(backbone, stage, block)
         name = f'{Path(spec).stem}, {Path(checkpoint).name or "random weights"}'
+        if not probes:  # whose config may have added kernels; before anything runs
+            others = [(f'{kernel}\nq, k of {name}', _build(kernel, attention.kernel.head_dim))
+                      for kernel in kernels]
         probes.append(probe(name, backbone, attention, stride, to_input(image, size, **scaling)))
-    maps = [make_map(probed, position, group) for probed in probes]
-    return maps + [make_map(probes[0], position, group, kernel) for kernel in kernels]
+    probes += [probes[0]._replace(title=title, kernel=kernel) for title, kernel in others]
+    return [make_map(probed, position, group) for probed in probes]
+
+
+def _build(text: str, head_dim: int) -> nn.Module:
+    parse_kernel(text, list(KERNELS))
+    return operators.build(text, head_dim).eval()
 
 
 def plot_maps(image: np.ndarray, size: tuple, query: tuple, maps: Sequence, path: Path) -> None:
@@ -262,7 +266,7 @@ def plot_maps(image: np.ndarray, size: tuple, query: tuple, maps: Sequence, path
         colours = axis.imshow(shown.weights, alpha=0.65, interpolation='bilinear', extent=extent,
                               **_colours(shown.weights))
         figure.colorbar(colours, ax=axis, location='bottom', aspect=30, pad=0.02, format='%.4g',
-                        ticks=MaxNLocator(4), label='weight / mean weight')
+                        ticks=MaxNLocator(4), label='weight × number of tokens')
         axis.set_title(shown.title, size=9)
     for axis in axes:
         axis.set_axis_off()

@@ -49,8 +49,8 @@ class Part(NamedTuple):
         name (str): Name of the module.
         params (int): Number of parameters.
         macs (int): Multiply-adds.
-        attention_macs (int): Of these, the ones inside this package's kernels and, outside of its
-            attention layers, those of batched matrix products.
+        attention_macs (int): Of these, the ones inside this package's kernels and their local
+            residuals and, outside of its attention layers, those of batched matrix products.
     """
     name: str
     params: int
@@ -131,6 +131,8 @@ class _Tally:
                 # Its convolutions may be written as batched products too.
                 macs -= self.macs(layer, BATCHED_PRODUCTS.__contains__)
                 macs += self.macs(f'{layer}.kernel')
+                if module.local_residual is not None:
+                    macs += self.macs(f'{layer}.local_residual')
         return macs
 
     def part(self, name: str) -> Part:
@@ -201,8 +203,8 @@ def describe(counted: Count) -> str:
         table(('part', 'parameters, M', 'MACs, G', 'of the whole', 'attention, G', 'of the part'),
               rows), '',
         'A MAC is one multiplication with its addition, two FLOPs. Counted: convolutions, linear '
-        'layers, matrix products. Attention: the kernel where the layer is of this package, '
-        'batched matrix products elsewhere.']
+        'layers, matrix products. Attention: the kernel, with its local residual, where the '
+        'layer is of this package, batched matrix products elsewhere.']
     if any(part.name.startswith('model.') for part in counted.parts):
         lines.append("Run: backbone, neck and heads as in the toolbox's mode='tensor', without "
                      'post-processing. An auxiliary head takes part in training alone.')

@@ -41,11 +41,17 @@ def find_logs(path: Path) -> list:
 def _read_log(log: Path) -> tuple:
     """Losses and metrics of one start, as :class:`Run` has them."""
     losses, metrics, iteration, by_epoch = [], {}, 0, False
-    for number, line in enumerate(log.read_text().splitlines(), start=1):
+    lines = log.read_text().splitlines()
+    for number, line in enumerate(lines, start=1):
         try:
             record = json.loads(line)
         except json.JSONDecodeError as error:
+            if number == len(lines) and line.startswith('{'):  # not written to its end
+                break
             raise ValueError(f'line {number} of {log} is no JSON: {line[:60]!r}') from error
+        if not isinstance(record, dict) or ('step' not in record and
+                                            record.keys() & {'loss', *METRICS}):
+            raise ValueError(f"line {number} of {log} is no record with a 'step': {line[:60]!r}")
         if 'loss' in record:
             iteration = record.get('iter', record['step'])
             by_epoch = 'epoch' in record
@@ -70,7 +76,9 @@ def read_run(path: Path) -> Run:
         ValueError: If a file is no such log.
     """
     path = path.resolve()
-    run = Run(path.name if path.is_dir() else path.parents[2].name, [], {})
+    folders = [path, *path.parents]  # a log lies three below its work dir
+    work_dir = path if path.is_dir() else folders[min(3, len(folders) - 1)]
+    run = Run(work_dir.name or path.stem, [], {})
     for log in find_logs(path):
         losses, metrics = _read_log(log)
         if not losses:  # stopped before its first line

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from functools import partial
+from math import prod
 from pathlib import Path
 from typing import NamedTuple
 
@@ -12,6 +13,7 @@ from tqdm import tqdm
 from ..attention import KERNELS
 from ..backbones import EfficientViT, QTViT
 from ..backbones.arch import NUM_STAGES, QTVIT_NAMES, SERIES
+from ..errors import UserError
 from . import operators
 from .benchmark import EAGER, PASSES, case_of
 from .counting import Part, count
@@ -62,9 +64,13 @@ def build(arch: str, kernel: str) -> nn.Module:
 
 def attention_stride(arch: str) -> int:
     """Stride of the first attention stage's map, in pixels."""
-    series = SERIES[ARCHS[arch]['series']]
-    first = next(i for i in range(NUM_STAGES) if series.stages[i].attention)
-    return 4 * 2**first
+    return 4 * 2**_first_attention(arch)
+
+
+def _first_attention(arch: str) -> int:
+    """Index of the first stage that has attention."""
+    stages = SERIES[ARCHS[arch]['series']].stages
+    return next(i for i in range(NUM_STAGES) if stages[i].attention)
 
 
 def compare(kernels: Sequence, sizes: Sequence, arch: str, batch: int, device: torch.device,
@@ -84,8 +90,14 @@ def compare(kernels: Sequence, sizes: Sequence, arch: str, batch: int, device: t
         list[Cost]: By size, then by kernel.
 
     Raises:
-        UserError: If a kernel or an option is unknown.
+        UserError: If a kernel or an option is unknown, or the maps are too small to train on.
     """
+    # the last map has half the first one's sides, or is it
+    halvings = NUM_STAGES - _first_attention(arch) - 1
+    for size in sizes:
+        if batch * prod(-(-side // 2**halvings) for side in size) < 2:
+            raise UserError(f'--map-sizes {size[0]}x{size[1]}: a batch norm cannot train on one '
+                            'position of one image: take larger maps, or --batch 2')
     head_dim = ARCHS[arch]['head_dim']
     for kernel in kernels:  # before anything takes time
         parse_kernel(kernel, list(KERNELS))

@@ -18,11 +18,10 @@ from .models import parse_kernel
 from .timing import Case, Measurement, Schedule, measure
 
 LITERAL = 'literal'
-NAMES = (*KERNELS, LITERAL)
 
 
 def build(text: str, head_dim: int) -> AttentionKernel:
-    """Build a kernel from its name and options, or the literal form.
+    """Build a kernel from its name and options, or the literal form, the same one each time.
 
     Raises:
         UserError: If the name or an option is unknown.
@@ -30,7 +29,9 @@ def build(text: str, head_dim: int) -> AttentionKernel:
     if text == LITERAL:
         return LiteralQuadraticTaylor(head_dim)
     try:
-        return build_kernel(parse_kernel(text, NAMES), head_dim)
+        with torch.random.fork_rng():
+            torch.manual_seed(0)
+            return build_kernel(parse_kernel(text, [*KERNELS, LITERAL]), head_dim)
     except (TypeError, ValueError) as error:
         raise UserError(f'cannot build kernel {text}: {error}') from error
 

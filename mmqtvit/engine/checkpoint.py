@@ -41,27 +41,45 @@ def check_resumable(checkpoint: dict, source: str) -> None:
                         f'start from its weights use --cfg-options load_from={source}')
 
 
-def check_match(model: nn.Module, checkpoint: dict, source: str) -> None:
-    """Raise :class:`UserError` if nothing in ``checkpoint`` fits ``model``.
+def check_match(model: nn.Module, checkpoint: dict, source: str, training: bool) -> dict:
+    """Make sure that a checkpoint fits a model whose backbone is not of this package.
 
-    mmengine would warn and go on with random weights. A part that fits is loaded; mmengine then
-    lists what is missing.
+    mmengine would warn and go on with random weights. Numbers such as a batch norm's
+    ``num_batches_tracked`` fit any model, so they do not count.
 
     Args:
         model (nn.Module): The runner's model, wrapped or not.
         checkpoint (dict): As :func:`read_checkpoint` returns it.
         source (str): Where it comes from.
+        training (bool): Whether training starts from it: then half of the model or of its backbone
+            is enough, else all parameters must be there.
+
+    Returns:
+        dict[str, Tensor]: The weights of the file under the model's names.
+
+    Raises:
+        UserError: If too little of it fits.
     """
-    expected = _unwrapped(model).state_dict()
-    state_dict = checkpoint.get('state_dict', checkpoint)
-    if not isinstance(state_dict, dict):
-        raise UserError(f'{source} is no checkpoint: its state_dict is a '
-                        f'{type(state_dict).__name__}')
+    model = _unwrapped(model)
+    expected = {key: value for key, value in model.state_dict().items()
+                if getattr(value, 'ndim', 0)}
+    state_dict = _state_dict(checkpoint, source)
     found = {re.sub(r'^module\.', '', str(key)): value for key, value in state_dict.items()}
-    same_name = found.keys() & expected.keys()
-    if any(getattr(found[key], 'shape', None) == expected[key].shape for key in same_name):
-        return
-    lines = [f'nothing in {source} fits the model of the config.',
+    lacking = [key for key, value in expected.items()
+               if getattr(found.get(key), 'shape', None) != value.shape]
+    nothing = len(lacking) == len(expected)
+    if training:
+        parts = [expected, [key for key in expected if key.startswith('backbone.')]]
+        if any(part and 2 * len(set(part) & set(lacking)) <= len(part) for part in parts):
+            return found
+    elif not nothing:
+        parameters = dict(model.named_parameters())
+        if absent := [key for key in lacking if key in parameters]:
+            raise UserError(f'{source} does not fit the whole model of the config.\n'
+                            f'Not in the file, or of another shape: {group(absent)}')
+        return found
+    lines = [f'nothing in {source} fits the model of the config.' if nothing else
+             f'less than half of the model of the config is in {source}.',
              'In the file:  ' + _some(found), 'In the model: ' + _some(expected)]
     if any(f'backbone.{key}' in expected for key in found):
         lines.append(BACKBONE_HINT.format(source))
@@ -89,6 +107,7 @@ def translate(model: nn.Module, checkpoint: dict, source: str,
     model = _unwrapped(model)
     if not isinstance(getattr(model, 'backbone', None), EfficientViT):
         return None
+    _state_dict(checkpoint, source)
     try:
         converted, report = convert(checkpoint, model)
     except UserError as error:
@@ -119,6 +138,14 @@ class LoadTranslated(Hook):
         """Replace what was read by what is to be loaded."""
         checkpoint.clear()  # with its averages, which are of the same file
         checkpoint['state_dict'] = self.state_dict
+
+
+def _state_dict(checkpoint: dict, source: str) -> dict:
+    state_dict = checkpoint.get('state_dict', checkpoint)
+    if not isinstance(state_dict, dict):
+        raise UserError(f'{source} is no checkpoint: its state_dict is a '
+                        f'{type(state_dict).__name__}')
+    return state_dict
 
 
 def _unwrapped(model: nn.Module) -> nn.Module:

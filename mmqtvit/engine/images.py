@@ -99,8 +99,11 @@ def damage(data: bytes) -> Optional[str]:
 
 def is_turned(data: bytes) -> bool:
     """Whether a readable image's EXIF orientation swaps its width and height."""
-    with Image.open(BytesIO(data)) as image:
-        return image.getexif().get(ExifTags.Base.Orientation, 1) >= 5
+    try:
+        with Image.open(BytesIO(data)) as image:
+            return image.getexif().get(ExifTags.Base.Orientation, 1) >= 5
+    except Image.DecompressionBombError:  # Pillow does not open what is so large
+        return False
 
 
 def read_image(path: Path) -> tuple:
@@ -121,5 +124,8 @@ def read_image(path: Path) -> tuple:
         return image, wrong
     if wrong:
         raise UnreadableImage(wrong)
-    with Image.open(BytesIO(data)) as other:
-        return np.asarray(other.convert('RGB'))[..., ::-1].copy(), None
+    try:
+        with Image.open(BytesIO(data)) as other:
+            return np.asarray(other.convert('RGB'))[..., ::-1].copy(), None
+    except Exception as error:  # of too many pixels, and what each of the formats raises
+        raise UnreadableImage(str(error) or type(error).__name__) from error

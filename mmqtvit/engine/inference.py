@@ -16,6 +16,7 @@ from tqdm import tqdm
 from ..errors import UserError
 from ..weights.read import read_checkpoint
 from ..weights.safe_load import allow_openmmlab_checkpoints
+from .check_dataset.examine import HEADS, head_classes
 from .checkpoint import check_match, translate
 from .datasets import dataset_leaves
 from .device import adapt_to_device
@@ -54,14 +55,17 @@ class Predictor:
         adapt_to_device(cfg, training=False)
         init_default_scope(self.scope)
         with allow_openmmlab_checkpoints(), explained(cfg):
-            self.inferencer = _build_inferencer(cfg, checkpoint, device)
+            self.inferencer = _build_inferencer(cfg, device)
             meta = dataset_meta(cfg, weights)
         translated = translate(self.inferencer.model, weights, checkpoint, training=False)
-        if translated is None:
-            check_match(self.inferencer.model, weights, checkpoint)
-        else:  # of layouts other than ours the inferencer does not know the names
-            self.inferencer.model.load_state_dict(translated[0], strict=False)
+        state_dict = (translated[0] if translated else
+                      check_match(self.inferencer.model, weights, checkpoint, training=False))
+        self.inferencer.model.load_state_dict(state_dict, strict=False)
         self.classes = meta.get('classes')
+        number = max(dict(head_classes(cfg.model, HEADS[self.scope], 'model')).values(), default=0)
+        if self.classes and len(self.classes) < number:
+            raise UserError(f'{checkpoint} or the data set names {len(self.classes)} classes, the '
+                            f'model of the config has {number}')
         self.inferencer.model.dataset_meta = meta
         if self.inferencer.visualizer is not None:
             self.inferencer.visualizer.dataset_meta = meta
@@ -149,31 +153,44 @@ def predict(predictor: Predictor, images: Sequence, out: Path) -> tuple:
         which was predicted all the same.
 
     Raises:
-        UserError: If a picture would replace one of the images, or cannot be written.
+        UserError: If a picture would replace one of the images, or cannot be written, or the model
+            fails on every image.
     """
     targets = output_stems(images, out)
-    skipped, damaged = {}, {}
+    skipped, damaged, failures = {}, {}, []
     try:
         Path(out).mkdir(parents=True, exist_ok=True)
         for path, target in tqdm(list(zip(images, targets)), desc='predicting', unit='image'):
             try:
                 image, wrong = read_image(path)
+                _write(predictor(image), path, target)
             except UnreadableImage as reason:
                 skipped[path] = str(reason)
-                continue
-            if wrong:
-                damaged[path] = wrong
-            picture, record, labels = predictor(image)
-            _write_image(target.with_name(f'{target.name}.jpg'), picture[..., ::-1])
-            if labels is not None:
-                label_map = target.with_name(f'{target.name}_labels.png')
-                _write_image(label_map, labels.astype(np.uint8 if labels.max() < 256 else 'uint16'))
-                record['label_map'] = label_map.name
-            record = dict(image=str(path), **record)
-            target.with_name(f'{target.name}.json').write_text(json.dumps(record, indent=1))
+            except (OSError, UserError):
+                raise
+            except Exception as error:  # of models, drawing and memory, on images of odd sizes
+                text = str(error).strip().split('\n')[0]
+                skipped[path] = f'{type(error).__name__}: {text}'
+                failures.append(skipped[path])
+            else:
+                if wrong:
+                    damaged[path] = wrong
     except OSError as error:
         raise UserError(f'cannot write into {out}: {error}') from error
+    if failures and len(skipped) == len(images):
+        raise UserError(f'the model of the config fails on every image: {failures[0]}')
     return skipped, damaged
+
+
+def _write(predicted: tuple, path: Path, target: Path) -> None:
+    picture, record, labels = predicted
+    _write_image(target.with_name(f'{target.name}.jpg'), picture[..., ::-1])
+    if labels is not None:
+        label_map = target.with_name(f'{target.name}_labels.png')
+        _write_image(label_map, labels.astype(np.uint8 if labels.max() < 256 else 'uint16'))
+        record['label_map'] = label_map.name
+    record = dict(image=str(path), **record)
+    target.with_name(f'{target.name}.json').write_text(json.dumps(record, indent=1))
 
 
 def output_stems(images: Sequence, out: Path) -> list:
@@ -210,13 +227,15 @@ def dataset_meta(cfg: Config, checkpoint: dict) -> dict:
     """
     dataset = dict(cfg.test_dataloader.dataset, pipeline=[], lazy_init=True)
     own = DATASETS.build(dataset).metainfo
-    kept = (checkpoint.get('meta') or {}).get('dataset_meta') or {}
-    kept = {key.lower(): value for key, value in kept.items()}
+    meta = checkpoint.get('meta')
+    kept = meta.get('dataset_meta') if isinstance(meta, dict) else None
+    kept = {key.lower(): value for key, value in kept.items()} if isinstance(kept, dict) else {}
     classes = kept.get('classes') or own.get('classes')
     palettes = (own.get('palette'), kept.get('palette'))
     fitting = [palette for palette in palettes
-               if palette is not None and (classes is None or len(palette) >= len(classes))]
-    return dict(classes=classes, palette=fitting[0] if fitting else None)
+               if palette is not None and (classes is None or len(palette) == len(classes))]
+    # mmdet takes a colour that is a list for a list of colours.
+    return dict(classes=classes, palette=list(map(tuple, fitting[0])) if fitting else None)
 
 
 def _check_device(device: str) -> str:
@@ -235,22 +254,35 @@ def _take_one_dataset(cfg: Config) -> None:
     if not leaves or not leaves[0].get('pipeline'):
         raise UserError('the config must have test_dataloader.dataset.pipeline, by which images '
                         'are prepared for the model')
+    steps = [str(step.get('type')) for step in leaves[0].pipeline]
+    if cfg.default_scope != 'mmpretrain' and not any('LoadImage' in step for step in steps):
+        raise UserError('test_dataloader.dataset.pipeline must have the step LoadImageFromFile, it '
+                        f'has {", ".join(steps)}')
+    if not isinstance(cfg.get('model'), dict):
+        raise UserError(f'the config must have a model, got model={cfg.get("model")}')
     cfg.test_dataloader.dataset = leaves[0]
 
 
-def _build_inferencer(cfg: Config, checkpoint: str, device: str) -> Any:
+def _build_inferencer(cfg: Config, device: str) -> Any:
+    """With random weights: loading would list what does not fit before it is judged."""
     if cfg.default_scope == 'mmdet':
         from mmdet.apis import DetInferencer
         cfg.setdefault('visualizer', dict(type='DetLocalVisualizer', name='visualizer'))
-        return DetInferencer(cfg, checkpoint, device, show_progress=False)
+        return DetInferencer(cfg, None, device, show_progress=False)
     if cfg.default_scope == 'mmseg':
         from mmseg.apis import MMSegInferencer
         cfg.setdefault('visualizer', dict(type='SegLocalVisualizer', name='visualizer'))
-        return MMSegInferencer(cfg, checkpoint, device=device)
+        return MMSegInferencer(cfg, None, device=device)
     from mmpretrain.apis import ImageClassificationInferencer
-    return ImageClassificationInferencer(cfg, checkpoint, device)
+    return ImageClassificationInferencer(cfg, False, device)
 
 
 def _write_image(path: Path, image: np.ndarray) -> None:
-    _, encoded = cv2.imencode(path.suffix, image)
+    try:
+        written, encoded = cv2.imencode(path.suffix, image)
+    except cv2.error:
+        written = False
+    if not written:
+        height, width = image.shape[:2]
+        raise ValueError(f'{width}×{height} pixels cannot be written as {path.suffix}')
     path.write_bytes(encoded.tobytes())

@@ -148,7 +148,7 @@ def _prepared(cfg: Config, notes: list, training: bool) -> Iterator[Runner]:
             translated = (None if cfg.resume else
                           translate(runner.model, checkpoint, source, training))
             if translated is None:
-                check_match(runner.model, checkpoint, source)
+                check_match(runner.model, checkpoint, source, training)
             else:
                 state_dict, report = translated
                 runner.register_hook(LoadTranslated(state_dict))

@@ -17,7 +17,8 @@ from mmqtvit.analysis.attention_maps import (
     probe,
     to_input,
 )
-from mmqtvit.analysis.operators import NAMES, build
+from mmqtvit.analysis.operators import LITERAL, build
+from mmqtvit.attention import KERNELS
 from mmqtvit.errors import UserError
 
 from ..archs import ARCHS
@@ -26,7 +27,7 @@ from ..engine.toy import write_toy
 IMAGE = np.random.default_rng(0).integers(0, 255, (40, 60, 3), np.uint8)
 
 
-@pytest.mark.parametrize('name', NAMES)
+@pytest.mark.parametrize('name', [*KERNELS, LITERAL])
 def test_weights_are_what_the_kernel_does_with_each_value(name):
     torch.manual_seed(0)
     size, groups, dim = (3, 5), 2, 4
@@ -34,9 +35,11 @@ def test_weights_are_what_the_kernel_does_with_each_value(name):
     kernel = build(name, dim).eval().double()
     weights = torch.stack([attention_weights(kernel, (q, k, v, size), n) for n in range(15)], 1)
     assert weights.shape == (groups, 15, 15)
-    with torch.no_grad():  # the value of one token is 1, of the others 0; a bias is no weight
-        bias = kernel(q, k, torch.zeros_like(v), size)
-        columns = [(kernel(q, k, values.expand_as(v), size) - bias).mean(2)[0]
+    if hasattr(kernel, 'depth'):  # a convolution beside the weights
+        nn.init.zeros_(kernel.depth.weight)
+        nn.init.zeros_(kernel.depth.bias)
+    with torch.no_grad():  # the value of one token is 1, of the others 0
+        columns = [kernel(q, k, values.expand_as(v), size).mean(2)[0]
                    for values in torch.eye(15, dtype=torch.float64)]
     assert torch.allclose(weights, torch.stack(columns, -1), atol=1e-10)
 
@@ -46,7 +49,7 @@ class Itself(nn.Module):
 
     head_dim = 2
 
-    def forward(self, q, k, v, size):
+    def attend(self, q, k, v, size):
         return v * torch.arange(1, v.shape[1] + 1).view(1, -1, 1, 1)
 
 
@@ -54,9 +57,9 @@ class Itself(nn.Module):
     ((0.5, 0.5), (0, 0)), ((15.5, 16.5), (1, 0)), ((79.5, 31.5), (1, 4)), ((69.5, 33.5), (2, 4))])
 def test_a_pixel_finds_its_token(position, expected):
     v = torch.randn(1, 3, 2, 15)
-    probed = Probe('name', Itself(), (v, v, v, (3, 5)), 16)
+    probed = Probe('title', Itself(), (v, v, v, (3, 5)), 16)
     shown = make_map(probed, position)
-    assert shown.weights.shape == (3, 5) and shown.title == 'Itself\nname'
+    assert shown.weights.shape == (3, 5) and shown.title == 'title'
     assert np.argwhere(shown.weights).tolist() == [list(expected)]
     assert shown.weights[expected] == pytest.approx(15 * 2)  # over the mean weight; mean of groups
     assert make_map(probed, position, group=2).weights[expected] == pytest.approx(15 * 3)
@@ -112,11 +115,38 @@ def test_a_model_of_a_config_with_its_checkpoint(tmp_path, capsys):
     assert all(shown.weights.mean() == pytest.approx(1, abs=1e-3) for shown in maps[:2])
 
 
+def test_two_runs_draw_the_same():
+    kernels = ['RandomQuadraticTaylor', 'FocusedLinear']
+    maps = [compute_maps(IMAGE, ['b0'], (30, 20), (64, 96), kernels) for _ in range(2)]
+    assert all(np.array_equal(one.weights, other.weights) for one, other in zip(*maps))
+    assert all(shown.weights.mean() == pytest.approx(1, abs=1e-3) for shown in maps[0][1:])
+
+
+def test_a_kernel_that_a_config_imports(tmp_path, monkeypatch):
+    monkeypatch.syspath_prepend(tmp_path)
+    (tmp_path / 'twice_relu.py').write_text(
+        'from mmqtvit.attention import KERNELS\n'
+        "KERNELS['TwiceReLU'] = type('TwiceReLU', (KERNELS['ReLULinear'], ), {})\n")
+    path = write_toy(tmp_path)
+    with open(path, 'a') as file:
+        file.write("custom_imports = dict(imports=['mmqtvit', 'twice_relu'])\n")
+    try:
+        maps = compute_maps(IMAGE, [path], (30, 20), (64, 96), ['TwiceReLU', 'ReLULinear'])
+        assert np.array_equal(maps[1].weights, maps[2].weights)
+        assert maps[1].title.startswith('TwiceReLU')
+    finally:
+        KERNELS.pop('TwiceReLU', None)
+
+
+def test_kernels_are_checked_before_models_run(monkeypatch):
+    monkeypatch.setattr('mmqtvit.analysis.attention_maps.probe', pytest.fail)
+    with pytest.raises(UserError, match="no kernel 'Soft'"):
+        compute_maps(IMAGE, ['b0'], (3, 3), (40, 60), ['Soft'])
+
+
 def test_mistakes():
     with pytest.raises(UserError, match='--query 60 3 is outside of the image, which is 60 wide'):
         compute_maps(IMAGE, ['b0'], (60, 3), (40, 60))
-    with pytest.raises(UserError, match="no kernel 'Soft'"):
-        compute_maps(IMAGE, ['b0'], (3, 3), (40, 60), ['Soft'])
     pytest.importorskip('timm')
     with pytest.raises(UserError, match='efficientvit_b0 has a FeatureListNet, not a backbone'):
         load_backbone('timm:efficientvit_b0')

@@ -83,6 +83,8 @@ def test_attention_map(tmp_path, capsys):
     (['benchmark', 'b0', '--device', 'nowhere'], '--device nowhere cannot be used'),
     (['benchmark_attention', 'Soft'], "no kernel 'Soft'"),
     (['benchmark_attention', '--groups', '0'], '--groups and --head-dim must be positive'),
+    (['compare_kernels', '--map-sizes', '2x2'], '--map-sizes 2x2: a batch norm cannot train'),
+    (['compare_kernels', '--imports', 'no_such_module'], "No module named 'no_such_module'"),
     (['compare_kernels', 'literal'], "no kernel 'literal'"),
     (['compare_kernels', '--arch', 'qtvit7'], "invalid choice: 'qtvit7'"),
     (['benchmark', 'b0', '--sizes', '32x32', '--passes', 'train'], 'or --batch 2'),

@@ -65,6 +65,13 @@ def test_attention_agrees_with_the_hand_formula(series, kind, size):
     assert counted.parts[0].attention_macs == counted.parts[1].attention_macs == 0
 
 
+def test_inlines_local_residual_is_attention():
+    shares = [count(lambda on=on: QTViT(ARCHS['b'], attention=dict(
+        type='InLineAttention', local_residual=on)).eval(), (64, 64)).total for on in (True, False)]
+    added = shares[0].macs - shares[1].macs
+    assert shares[0].attention_macs - shares[1].attention_macs == added > 0
+
+
 def test_layers():
     assert macs(nn.Conv2d(3, 8, 3, padding=1), (5, 7)) == 35 * 9 * 3 * 8
     assert macs(nn.Conv2d(3, 6, 3, padding=1, groups=3), (5, 7)) == 35 * 9 * 6

@@ -70,4 +70,9 @@ def test_shares(monkeypatch):
 @pytest.mark.parametrize('kernel', ['ReLU', 'ReLULinear:p=2', 'literal'])
 def test_wrong_kernels(kernel):
     with pytest.raises(UserError, match=kernel.split(':')[0]):
-        compare([kernel], [(2, 2)], 'qtvit1', 1, CPU, ONCE)
+        compare([kernel], [(4, 4)], 'qtvit1', 1, CPU, ONCE)
+
+
+def test_maps_too_small_to_train_on():
+    with pytest.raises(UserError, match='--map-sizes 2x2: a batch norm cannot train'):
+        compare(['ReLULinear'], [(4, 4), (2, 2)], 'qtvit1', 1, CPU, ONCE)

@@ -68,18 +68,35 @@ class TTA(BaseTTAModel):
 
 @pytest.mark.parametrize('prefix', ['', 'module.'])
 @pytest.mark.parametrize('wrapped', [False, True])
-def test_match(model, prefix, wrapped):
+@pytest.mark.parametrize('training', [False, True])
+def test_match(model, prefix, wrapped, training):
     state = {f'{prefix}{key}': value for key, value in model.state_dict().items()}
     whole = TTA(model) if wrapped else model
-    check_match(whole, dict(state_dict=state), 'a.pth')
-    check_match(whole, state, 'a.pth')
-    check_match(whole, dict(list(state.items())[:1]), 'a.pth')
+    for checkpoint in (dict(state_dict=state), state):
+        found = check_match(whole, checkpoint, 'a.pth', training)
+        assert found.keys() == model.state_dict().keys()
+
+
+def test_a_part_is_enough_to_start_from_and_not_to_test(model):
+    state = {key: value for key, value in model.state_dict().items() if 'backbone' in key}
+    assert len(state) < len(model.state_dict())
+    check_match(model, state, 'a.pth', training=True)
+    with pytest.raises(UserError, match='does not fit the whole model'):
+        check_match(model, state, 'a.pth', training=False)
+
+
+@pytest.mark.parametrize('training', [False, True])
+def test_numbers_alone_are_no_match(training):
+    model = nn.ModuleDict(dict(backbone=nn.Sequential(nn.Conv2d(3, 4, 1), nn.BatchNorm2d(4))))
+    other = nn.ModuleDict(dict(backbone=nn.Sequential(nn.Conv2d(3, 5, 1), nn.BatchNorm2d(5))))
+    with pytest.raises(UserError, match='nothing in a.pth fits'):
+        check_match(model, other.state_dict(), 'a.pth', training)
 
 
 def test_no_match(model):
     state = nn.ModuleDict(dict(stem=nn.Linear(7, 3))).state_dict()
     with pytest.raises(UserError, match=r'nothing in a.pth fits') as error:
-        check_match(model, dict(state_dict=state), 'a.pth')
+        check_match(model, dict(state_dict=state), 'a.pth', training=False)
     assert 'stem.weight (3, 7)' in str(error.value)
     assert 'backbone.weight (3, 2)' in str(error.value)
 
@@ -87,9 +104,9 @@ def test_no_match(model):
 def test_same_names_but_other_shapes(model):
     state = {key: value[None] for key, value in model.state_dict().items()}
     with pytest.raises(UserError, match='nothing in a.pth fits'):
-        check_match(model, state, 'a.pth')
+        check_match(model, state, 'a.pth', training=False)
 
 
 def test_weights_of_a_backbone_get_a_hint(model):
     with pytest.raises(UserError, match='init_cfg.checkpoint=a.pth'):
-        check_match(model, model['backbone'].state_dict(), 'a.pth')
+        check_match(model, model['backbone'].state_dict(), 'a.pth', training=True)

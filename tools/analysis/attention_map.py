@@ -45,7 +45,7 @@ def main(argv: Optional[Sequence] = None) -> None:
     for shown in maps:
         print(f'{" | ".join(shown.title.splitlines())}: {shown.weights.shape[0]}×'
               f'{shown.weights.shape[1]} weights, sum {shown.weights.mean():.4f}, largest '
-              f'{shown.weights.max():.3g} times the mean')
+              f'{shown.weights.max():.3g} times 1/{shown.weights.size}')
     print(f'picture written to {args.out}')
 
 

@@ -9,7 +9,7 @@ from mmqtvit.analysis.arguments import add_measuring_arguments, prepare_machine,
 from mmqtvit.analysis.benchmark import PASSES
 from mmqtvit.analysis.limits import measure_limits
 from mmqtvit.analysis.models import parse_size
-from mmqtvit.analysis.operators import LITERAL, NAMES, least_ms, plot_scaling, run, tokens
+from mmqtvit.analysis.operators import LITERAL, least_ms, plot_scaling, run, tokens
 from mmqtvit.analysis.report import conditions
 from mmqtvit.analysis.results import describe, in_short, save
 from mmqtvit.attention import KERNELS
@@ -20,8 +20,9 @@ def main(argv: Optional[Sequence] = None) -> None:
     parser = ArgumentParser(description=__doc__)
     parser.add_argument(
         'kernels', nargs='*', default=list(KERNELS),
-        help=f'{", ".join(NAMES)}, the first is the rival; {LITERAL} is the published form of '
-        'ReleasedQuadraticTaylor; options as in ReLULinear:eps=1e-5; default: all but that')
+        help=f'{", ".join([*KERNELS, LITERAL])}, the first is the rival; {LITERAL} is the '
+        'published form of ReleasedQuadraticTaylor; options as in ReLULinear:eps=1e-5; '
+        'default: all but that')
     parser.add_argument(
         '--sizes', nargs='+', default=['32x32', '64x64', '128x128', '256x256'], metavar='HxW',
         help='of the maps, H·W tokens; default: 32x32 to 256x256')

@@ -2,6 +2,7 @@
 
 from argparse import ArgumentParser
 from collections.abc import Sequence
+from importlib import import_module
 from typing import Optional
 
 from mmqtvit.analysis.arguments import add_measuring_arguments, prepare_machine, schedule_of
@@ -16,7 +17,7 @@ from mmqtvit.analysis.models import parse_size
 from mmqtvit.analysis.report import conditions
 from mmqtvit.analysis.results import in_short, save_records
 from mmqtvit.attention import KERNELS
-from mmqtvit.engine import report_user_errors
+from mmqtvit.engine import UserError, report_user_errors
 from mmqtvit.weights.convert import ARCHS
 
 
@@ -25,12 +26,22 @@ def print_shares() -> None:
           f'{describe_shares((224, 224))}')
 
 
+def _import(modules: Sequence) -> None:
+    for module in modules:
+        try:
+            import_module(module)
+        except ImportError as error:
+            raise UserError(f'--imports {module}: {error}; is its folder in PYTHONPATH?') from error
+
+
 def main(argv: Optional[Sequence] = None) -> None:
     parser = ArgumentParser(description=__doc__)
     parser.add_argument(
-        'kernels', nargs='*', default=list(KERNELS),
+        'kernels', nargs='*',
         help=f'{", ".join(KERNELS)}, the first is the rival; options as in ReLULinear:eps=1e-5, '
         'separated by commas; default: all')
+    parser.add_argument('--imports', nargs='+', default=[], metavar='MODULE',
+                        help='modules that add kernels of their own')
     parser.add_argument('--arch', default='qtvit1', choices=ARCHS, help='default: %(default)s')
     parser.add_argument(
         '--map-sizes', nargs='+', default=['14x14', '32x32', '50x84'], metavar='HxW',
@@ -46,9 +57,11 @@ def main(argv: Optional[Sequence] = None) -> None:
     if args.shares:
         print_shares()
         return
+    _import(args.imports)
     device, schedule = prepare_machine(args), schedule_of(args)
-    costs = compare(args.kernels, [parse_size(size) for size in args.map_sizes], args.arch,
-                    args.batch, device, schedule)
+    sizes = [parse_size(size) for size in args.map_sizes]
+    costs = compare(
+        args.kernels or list(KERNELS), sizes, args.arch, args.batch, device, schedule)
     circumstances = dict(conditions(device), arch=args.arch, dtype='float32', batch=args.batch,
                          pixels_per_token=attention_stride(args.arch))
     print(', '.join(f'{name} {value}' for name, value in circumstances.items()))

@@ -12,11 +12,12 @@ def main() -> None:
     parser.add_argument('runs', nargs='+', type=Path, help='work dirs or their scalars.json files')
     parser.add_argument('--out', type=Path, default=Path('curves.png'), help='picture to write')
     args = parser.parse_args()
+    out = args.out if args.out.suffix else args.out.with_suffix('.png')
     try:
-        plot_runs([read_run(run) for run in args.runs], args.out)
+        plot_runs([read_run(run) for run in args.runs], out)
     except (OSError, ValueError) as error:
         raise UserError(error) from error
-    print(f'curves written to {args.out}')
+    print(f'curves written to {out}')
 
 
 if __name__ == '__main__':

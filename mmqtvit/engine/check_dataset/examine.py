@@ -73,7 +73,7 @@ def _examine_one(cfg: Config, keys: list, leaf: dict, workers: int) -> Examinati
         raise UserError(f'{keys[0]}.pipeline has no step named Load…, so it cannot be told how its '
                         'images are read')
     result.classes = dataset.metainfo.get('classes')
-    heads = dict(_head_classes(cfg.get('model'), HEADS[cfg.default_scope], 'model'))
+    heads = dict(head_classes(cfg.get('model'), HEADS[cfg.default_scope], 'model'))
     result.findings += _compare_classes(heads, result)
     num_classes = len(result.classes) if result.classes else max(heads.values(), default=None)
     samples = Samples(dataset, num_classes, _ignore_index(cfg))
@@ -126,17 +126,17 @@ def _is_coco(dataset: Any) -> bool:
     return 'CocoDataset' in names and 'CocoPanopticDataset' not in names
 
 
-def _head_classes(node: Any, heads: Sequence, key: str) -> Iterator:
+def head_classes(node: Any, heads: Sequence, key: str) -> Iterator:
     """Numbers of classes of the heads below a part of the model, by key."""
     if isinstance(node, (list, tuple)):
         for index, child in enumerate(node):
-            yield from _head_classes(child, heads, f'{key}.{index}')
+            yield from head_classes(child, heads, f'{key}.{index}')
     elif isinstance(node, dict):
         inside = any(name in heads for name in key.split('.'))
         if inside and isinstance(node.get('num_classes'), int):
             yield f'{key}.num_classes', node['num_classes']
         for name, child in node.items():
-            yield from _head_classes(child, heads, f'{key}.{name}')
+            yield from head_classes(child, heads, f'{key}.{name}')
 
 
 def _compare_classes(heads: dict, result: Examination) -> list:

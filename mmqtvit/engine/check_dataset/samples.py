@@ -14,6 +14,8 @@ from torch.utils.data import Dataset
 from ..images import damage, is_turned
 from .findings import Finding
 
+NOT_OPENED = (UnidentifiedImageError, Image.DecompressionBombError)
+
 
 class Samples(Dataset):
     """The samples of a data set, each as what is wrong with it and what it holds.
@@ -151,7 +153,7 @@ def _check_wide(labels: np.ndarray, path: str) -> list:
     """mmseg takes the last eight bits of a label and says nothing."""
     if labels.dtype != np.uint8 or not Path(path).is_file():
         return []
-    with suppress(UnidentifiedImageError), Image.open(path) as image:
+    with suppress(*NOT_OPENED), Image.open(path) as image:
         if image.mode.startswith(('I', 'F')) and (most := np.asarray(image).max()) > 255:
             return [Finding('label map of more than eight bits', path,
                             f'labels up to {most}; mmseg reads their last eight bits')]
