@@ -10,11 +10,12 @@ from ..compiling import is_compiling
 from .linear import EPS, LinearKernel, linear_attention
 
 
-def unit_square(x: Tensor) -> tuple[Tensor, Tensor]:
+def unit_square(x: Tensor, dim: int = -2) -> tuple[Tensor, Tensor]:
     """Square each entry and divide by the Euclidean norm of the squares over the channels.
 
     Args:
         x (Tensor): (..., d, N), float32 or float64.
+        dim (int): Dimension of the channels. Defaults to -2.
 
     Returns:
         tuple[Tensor, Tensor]: x²/‖x²‖, (..., d, N), with 0 for a token of zeros; and 1/‖x²‖,
@@ -23,7 +24,7 @@ def unit_square(x: Tensor) -> tuple[Tensor, Tensor]:
     square = x * x
     # The floor adds 1e-15 to the norm of a token of zeros and less to any other: small enough not
     # to matter at entries of 1e-7, large enough for a zero token to have a zero gradient.
-    inverse = (square * square).sum(-2, keepdim=True).add_(1e-30).rsqrt_()
+    inverse = (square * square).sum(dim, keepdim=True).add_(1e-30).rsqrt_()
     return square.mul_(inverse), inverse
 
 
@@ -42,11 +43,14 @@ SLICE = 2**20
 
 
 def _forward(q: Tensor, k: Tensor, v: Tensor, scalar: Tensor) -> Tensor:
+    # A recorded graph must not hold the number of slices that today's size needs.
+    if q.device.type != 'cpu' or torch.jit.is_tracing():
+        return _attend(q, k, v, scalar)
+    if is_compiling():
+        return _attend_tokens_first(q, k, v, scalar)
     batch, groups, dim, num_tokens = q.shape
     together = max(1, SLICE // (batch * dim * num_tokens))
-    # A recorded graph must not hold the number of slices that today's size needs.
-    recorded = is_compiling() or torch.jit.is_tracing()
-    if recorded or q.device.type != 'cpu' or together >= groups:
+    if together >= groups:
         return _attend(q, k, v, scalar)
     out = torch.empty(v.shape, dtype=v.dtype)
     for part, *qkv in zip(*(x.split(together, dim=1) for x in (out, q, k, v))):
@@ -56,6 +60,19 @@ def _forward(q: Tensor, k: Tensor, v: Tensor, scalar: Tensor) -> Tensor:
 
 def _attend(q: Tensor, k: Tensor, v: Tensor, scalar: Tensor) -> Tensor:
     return linear_attention(unit_square(q)[0], unit_square(k)[0], v, scalar * scalar)
+
+
+def _attend_tokens_first(q: Tensor, k: Tensor, v: Tensor, scalar: Tensor) -> Tensor:
+    """The same for a compiler, whose convolutions leave the channels last on a CPU.
+
+    Channel first it would write each entry of the features far from the one before.
+    """
+    q, k, v = (x.transpose(-1, -2) for x in (q, k, v))  # (B, G, N, d)
+    (u_q, _), (u_k, _) = unit_square(q, dim=-1), unit_square(k, dim=-1)
+    constant = scalar * scalar
+    numerator = u_q @ (u_k.transpose(-1, -2) @ v) + constant * v.sum(-2, keepdim=True)
+    divisor = u_q @ u_k.sum(-2).unsqueeze(-1) + (constant * v.shape[-2] + EPS)  # (B, G, N, 1)
+    return (numerator / divisor).transpose(-1, -2)
 
 
 class _ReleasedAttention(torch.autograd.Function):

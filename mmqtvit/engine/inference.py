@@ -197,20 +197,19 @@ def output_stems(images: Sequence, out: Path) -> list:
     """Paths without suffix for what is predicted on each image; a number tells equal names apart.
 
     Raises:
-        UserError: If a picture would replace one of the images.
+        UserError: If some of the images are in the folder: pictures might replace them, and JSON
+            files the annotations beside them.
     """
     taken, stems = set(), []
-    sources = {Path(path).resolve() for path in images}
     for path in images:
+        if Path(path).resolve().parent == Path(out).resolve():
+            raise UserError(f'--out {out} is the folder of the image {path}, which or whose '
+                            'annotation might be replaced; name another folder')
         name, number = Path(path).stem, 1
         while name in taken:
             number += 1
             name = f'{Path(path).stem}_{number}'
         taken.add(name)
-        for picture in (Path(out, f'{name}.jpg'), Path(out, f'{name}_labels.png')):
-            if picture.resolve() in sources:
-                raise UserError(f'--out {out} would replace the image {picture}; name another '
-                                'folder')
         stems.append(Path(out, name))
     return stems
 

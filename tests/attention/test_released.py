@@ -50,6 +50,14 @@ def test_slices_of_groups_give_the_same(monkeypatch, groups_at_once):
     assert len(calls) == 4 - groups_at_once  # of three groups
 
 
+def test_what_a_compiler_reads_gives_the_same():
+    q, k, v = make_qkv((7, 10))
+    q[..., 3] = 0
+    scalar = torch.tensor(0.7, dtype=torch.float64)
+    torch.testing.assert_close(released._attend_tokens_first(q, k, v, scalar),
+                               released._attend(q, k, v, scalar))
+
+
 def test_keeps_for_the_backward_pass_only_what_it_was_given():
     inputs = make_qkv((7, 10), torch.float32, requires_grad=True)
     kept = []

@@ -262,6 +262,16 @@ class TestDetection:
          'ids of annotations that are not unique', '2'),
         (lambda records: records['images'][0].pop('height'),
          'image record without what mmdet reads', 'height'),
+        (lambda records: records['images'][0].update(width='32'),
+         'image record without what mmdet reads', "width (got '32')"),
+        (lambda records: records['annotations'][0].update(bbox=None),
+         'annotation without what mmdet reads', 'bbox (got None)'),
+        (lambda records: records['categories'][0].pop('name'),
+         'record that cannot be read', 'name'),
+        (lambda records: records['annotations'].insert(0, [1, 2]),
+         'record that cannot be read', 'a list, no object'),
+        (lambda records: records.update(images={}),
+         "annotation file that is not COCO's", 'images is a dict, no list'),
         (lambda records: records.pop('categories'),
          "annotation file that is not COCO's", 'without categories')])
     def test_records(self, detector, change, kind, detail):
@@ -279,6 +289,30 @@ class TestDetection:
         assert detector.findings() == {}
         only(detector.findings(splits=('val', )), "annotation file without 'info'")
 
+    def test_a_metric_that_reads_the_annotations_of_other_images(self, detector):
+        records = json.loads((detector.data / 'boxes.json').read_text())
+        (detector.data / 'same.json').write_text(json.dumps(records))
+        records['images'] = records['images'][1:]
+        (detector.data / 'other.json').write_text(json.dumps(records))
+        for name in ('boxes', 'same'):
+            path = str(detector.data / f'{name}.json')
+            assert detector.findings(splits=('val', ), val_evaluator__ann_file=path) == {}
+        path = str(detector.data / 'other.json')
+        finding = only(detector.findings(splits=('val', ), val_evaluator__ann_file=path),
+                       'metric with the annotation file of other images')
+        assert finding.place == 'val_evaluator.ann_file'
+        assert finding.detail == f'{path} does not list the ids 0'
+
+    def test_nothing_left_over(self, detector):
+        """mmdet drops every image without a box of the config's classes."""
+        def change(records):
+            records['categories'] = [dict(id=7, name='star'), dict(id=8, name='ring')]
+        detector.change_records(change)
+        findings = detector.findings(**{f'{LEAF}.filter_cfg.filter_empty_gt': True})
+        assert findings['data set without a sample'].breaks
+        kind = 'classes that the annotation file does not have'
+        assert findings[kind].detail == 'disc, box; it has star, ring'
+
     def test_no_json(self, detector):
         (detector.data / 'boxes.json').write_text('{')
         only(detector.findings(), 'annotation file cannot be read')
@@ -290,6 +324,16 @@ class TestDetection:
         finding = only(detector.findings(**{f'{LEAF}.pipeline.2.with_mask': True}),
                        'label cannot be read')
         assert finding.detail == "LoadAnnotations needs 'mask' in the annotation"
+
+    def test_masks_that_are_no_areas(self, detector):
+        def change(records):
+            for annotation in records['annotations']:
+                annotation['segmentation'] = [[4, 4, 9, 4, 9, 9]]
+            records['annotations'][0]['segmentation'] = [[4, 4, 9, 9]]
+        detector.change_records(change)
+        finding = only(detector.findings(**{f'{LEAF}.pipeline.2.with_mask': True}),
+                       'mask without a polygon of three points, ignored by mmdet', breaks=False)
+        assert finding.place.endswith('0.jpg') and finding.detail == '1 of 1'
 
     def test_head_of_fewer_classes(self, detector):
         finding = only(detector.findings(**{'model.bbox_head.num_classes': 1}),

@@ -171,6 +171,23 @@ def test_names_are_those_of_the_training(build, toolbox):
     assert all(entry['name'] == f'class {entry["label"]}' for entry in entries)
 
 
+@pytest.mark.parametrize('meta', ['text', dict(dataset_meta='text'), dict(
+    dataset_meta=dict(classes=('sky', 'sea', 'land'), palette=[[1, 2, 3]]))])
+def test_meta_of_other_kinds(build, meta):
+    assert build('mmseg', meta).classes == ('sky', 'sea', 'land')
+
+
+def test_fewer_names_than_classes(build):
+    with pytest.raises(UserError, match='names 2 classes, the model of the config has 3'):
+        build('mmseg', dict(dataset_meta=dict(classes=('sky', 'sea'))))
+
+
+def test_palette_of_lists(build):
+    predictor = build('mmdet', dict(dataset_meta=dict(classes=('disc', 'box'),
+                                                      palette=[[250, 0, 0], [0, 250, 0]])))
+    assert predictor(picture())[1]['instances']
+
+
 @pytest.mark.parametrize('layout', [layout for layout in LAYOUTS if layout != 'mmqtvit'])
 def test_published_layouts(build, layout):
     own = build('mmpretrain')(picture())[1]
@@ -195,6 +212,8 @@ def test_mistakes(build, tmp_path):
         Predictor(cfg.copy(), str(tmp_path / 'other.pth'), 'cpu')
     with pytest.raises(UserError, match='test_dataloader.dataset.pipeline'):
         build('mmseg', **{'test_dataloader': None})
+    with pytest.raises(UserError, match='must have the step LoadImageFromFile, it has Pack'):
+        build('mmseg', **{'test_dataloader.dataset.pipeline': [dict(type='PackSegInputs')]})
 
 
 @pytest.mark.parametrize('method, wanted', [('_instances', 'instances'), ('_segments', 'classes')])
@@ -236,11 +255,31 @@ class TestFiles:
         labels = cv2.imread(str(tmp_path / 'out/x_labels.png'), cv2.IMREAD_UNCHANGED)
         assert labels.dtype == np.uint16 and (labels == 300).all()
 
-    def test_no_image_is_replaced(self, images):
-        with pytest.raises(UserError, match='would replace the image .*b/x.jpg'):
+    def test_nothing_is_written_beside_the_images(self, images):
+        with pytest.raises(UserError, match='is the folder of the image .*b/x.jpg'):
             output_stems(images, images[1].parent)
-        with pytest.raises(UserError, match='would replace'):
-            output_stems([Path('in/x.png'), Path('in/x_labels.png')], 'in')
+        with pytest.raises(UserError, match='--out in is the folder of the image in/x.png'):
+            output_stems([Path('in/x.png')], 'in')
+        assert output_stems([Path('in/x.png')], 'in/out') == [Path('in/out/x')]
+
+    def test_images_on_which_the_model_fails(self, images, tmp_path):
+        results = iter([RuntimeError('larger than input\nat some place'), (16, 16), (16, 16)])
+
+        def model(image):
+            result = next(results)
+            if isinstance(result, Exception):
+                raise result
+            return np.zeros((*result, 3), np.uint8), {}, None
+
+        skipped, _ = predict(model, images, tmp_path / 'out')
+        assert skipped[images[0]] == 'RuntimeError: larger than input'
+        assert sorted(path.stem for path in (tmp_path / 'out').glob('*.json')) == ['bad', 'x_2']
+        results = iter([(1, 65536), (16, 16)])
+        skipped, _ = predict(model, images[:2], tmp_path / 'out')
+        assert skipped == {images[0]: 'ValueError: 65536×1 pixels cannot be written as .jpg'}
+        results = iter([ValueError('no')] * 2)
+        with pytest.raises(UserError, match='fails on every image: ValueError: no'):
+            predict(model, images[:2], tmp_path / 'out')
 
     def test_folder_that_cannot_be_written(self, images, tmp_path):
         (tmp_path / 'file').touch()

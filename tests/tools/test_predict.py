@@ -50,7 +50,7 @@ def test_options_of_the_config(model, tmp_path):
 
 
 @pytest.mark.parametrize('images, reason', [
-    ('data/labels', 'would replace the image data/labels/0.jpg'),
+    ('data/labels', '--out data/labels is the folder of the image data/labels/0.jpg'),
     ('nowhere', 'no such image: nowhere'), ('empty', 'no image in folder empty')])
 def test_mistakes(model, tmp_path, monkeypatch, capsys, images, reason):
     monkeypatch.chdir(tmp_path)

@@ -8,6 +8,9 @@ from mmengine.fileio import load
 
 from .findings import Finding
 
+NUMBER = (int, float)
+#: Entries by which the records of a file are found, and their types.
+NEEDED = dict(images=dict(id=(int, str)), categories=dict(id=int, name=str), annotations={})
 EDGE = 1  # pixels that a box may reach over the border: published ones are rounded
 
 
@@ -29,7 +32,9 @@ def read_coco(path: str, backend_args: Optional[dict] = None) -> tuple:
     if missing := [key for key in ('images', 'categories') if key not in content]:
         return None, [Finding("annotation file that is not COCO's", path,
                               f'without {", ".join(missing)}')]
-    return content, []
+    findings = [finding for key, needed in NEEDED.items()
+                for finding in _check_list(content.get(key, []), key, needed, path)]
+    return (None if findings else content), findings
 
 
 def check_records(content: dict, path: str, evaluated: bool) -> list:
@@ -53,15 +58,33 @@ def check_records(content: dict, path: str, evaluated: bool) -> list:
             findings.append(Finding(f'ids of {key} that are not unique', path, _some(double)))
     images = {}
     for number, image in enumerate(content['images']):
-        if missing := [key for key in ('id', 'width', 'height') if key not in image]:
+        if wrong := _wrong_entries(image, file_name=str, width=NUMBER, height=NUMBER):
             name = image.get('file_name', f'at position {number}')
             findings.append(Finding('image record without what mmdet reads', f'{path}, {name}',
-                                    ', '.join(missing)))
+                                    wrong))
         else:
             images[image['id']] = image
     for number, annotation in enumerate(content.get('annotations', ())):
         place = f'{path}, annotation {annotation.get("id", f"at position {number}")}'
         findings += _check_annotation(annotation, images, place)
+    return findings
+
+
+def check_evaluator(content: dict, key: str, path: str) -> list:
+    """Find images that the annotation file of a metric does not list.
+
+    Args:
+        content (dict): Of the data set's annotation file.
+        key (str): Place of the metric's file in the config.
+        path (str): The metric's file.
+    """
+    other, findings = read_coco(path)
+    if other is None:
+        return findings
+    known = {image['id'] for image in other['images']}
+    if absent := [image['id'] for image in content['images'] if image['id'] not in known]:
+        findings.append(Finding('metric with the annotation file of other images', key,
+                                f'{path} does not list the ids {_some(absent)}'))
     return findings
 
 
@@ -100,9 +123,9 @@ def check_categories(content: dict, path: str, dataset: Any) -> list:
 
 
 def _check_annotation(annotation: dict, images: dict, place: str) -> list:
-    if missing := [key for key in ('image_id', 'category_id', 'bbox', 'area')
-                   if key not in annotation]:
-        return [Finding('annotation without what mmdet reads', place, ', '.join(missing))]
+    if wrong := _wrong_entries(annotation, image_id=(int, str), category_id=int, bbox=list,
+                               area=NUMBER):
+        return [Finding('annotation without what mmdet reads', place, wrong)]
     image = images.get(annotation['image_id'])
     if image is None:
         return [Finding('annotation of an image that the file does not list', place,
@@ -115,10 +138,36 @@ def _check_annotation(annotation: dict, images: dict, place: str) -> list:
                     f'{annotation["bbox"]} in {image["width"]}×{image["height"]}', breaks)]
 
 
+def _check_list(records: Any, key: str, needed: dict, path: str) -> list:
+    """Find what is no list of records with the entries that are needed."""
+    if not isinstance(records, list):
+        return [Finding("annotation file that is not COCO's", path,
+                        f'{key} is a {type(records).__name__}, no list')]
+    findings = []
+    for number, record in enumerate(records):
+        wrong = (_wrong_entries(record, **needed) if isinstance(record, dict) else
+                 f'a {type(record).__name__}, no object')
+        if wrong:
+            findings.append(
+                Finding('record that cannot be read', f'{path}, {key}[{number}]', wrong))
+    return findings
+
+
+def _wrong_entries(record: dict, **types: Any) -> str:
+    """What is missing in a record, and what is of another type, quoted; '' if nothing is."""
+    wrong = []
+    for key, expected in types.items():
+        if key not in record:
+            wrong.append(key)
+        elif not isinstance(record[key], expected) or isinstance(record[key], bool):
+            wrong.append(f'{key} (got {record[key]!r})')
+    return ', '.join(wrong)
+
+
 def _wrong_box(annotation: dict, image: dict) -> Optional[tuple]:
     """Kind of what is wrong with a box, and whether it breaks training; None if nothing is."""
     box = annotation['bbox']
-    if len(box) != 4 or not all(isinstance(number, (int, float)) and math.isfinite(number)
+    if len(box) != 4 or not all(isinstance(number, NUMBER) and math.isfinite(number)
                                 for number in box):
         return 'box that is not four numbers', True
     x, y, width, height = box

@@ -11,14 +11,17 @@ from torch.utils.data import DataLoader
 from tqdm import tqdm
 
 from ...errors import UserError
-from ..datasets import check_datasets, dataset_leaves
+from ..datasets import annotation_files, check_datasets, dataset_leaves
 from ..environment import require_toolbox
-from .coco import check_categories, check_records, read_coco
+from .coco import check_categories, check_evaluator, check_records, read_coco
 from .findings import Examination, Finding
 from .samples import Samples
 
 #: Heads whose classes must be those of the data set.
 HEADS = dict(mmdet=('bbox_head', 'mask_head'), mmseg=('decode_head', ), mmpretrain=('head', ))
+
+#: What numpy says when mmengine joins the records of no sample at all.
+NO_RECORDS = 'need at least one array to concatenate'
 
 
 def examine(cfg: Config, splits: Sequence, workers: int = 0) -> list:
@@ -66,7 +69,11 @@ def _distinct(cfg: Config, splits: Sequence) -> list:
 
 def _examine_one(cfg: Config, keys: list, leaf: dict, workers: int) -> Examination:
     result = Examination(keys, _name(leaf))
-    dataset = _build(leaf, result)
+    evaluators = [f'{split}_evaluator' for split in ('val', 'test')
+                  if f'{split}_dataloader.dataset' in keys]
+    metrics = {key: path for name in evaluators
+               for key, path in annotation_files(cfg.get(name), name)}
+    dataset = _build(leaf, metrics, result)
     if dataset is None:
         return result
     if not leaf['pipeline'] and 'img' not in dataset.get_data_info(0):
@@ -90,8 +97,14 @@ def _examine_one(cfg: Config, keys: list, leaf: dict, workers: int) -> Examinati
     return result
 
 
-def _build(leaf: dict, result: Examination) -> Any:
-    """Build a data set and judge what its annotations say; None if it cannot be read."""
+def _build(leaf: dict, metrics: dict, result: Examination) -> Any:
+    """Build a data set and judge what its annotations say; None if it cannot be read.
+
+    Args:
+        leaf (dict): Its config.
+        metrics (dict[str, str]): Annotation files of the metrics that judge it, by their keys.
+        result (Examination): Takes the findings.
+    """
     key, dataset, content = result.keys[0], None, None
     try:
         classes = (leaf.get('metainfo') or {}).get('classes')
@@ -105,15 +118,19 @@ def _build(leaf: dict, result: Examination) -> Any:
                 return None
             evaluated = any(not key.startswith('train') for key in result.keys)
             result.findings += check_records(content, dataset.ann_file, evaluated)
+            for place, path in metrics.items():
+                if Path(path).resolve() != Path(dataset.ann_file).resolve():
+                    result.findings += check_evaluator(content, place, path)
         dataset.full_init()
         if content is not None:
             result.findings += check_categories(content, dataset.ann_file, dataset)
     except Exception as error:  # of configs and files in any state
-        if isinstance(error, ValueError) and dataset is not None and not dataset.data_list:
-            # numpy's, when mmengine joins the records of no sample at all
+        if isinstance(error, ValueError) and NO_RECORDS in str(error):
             places = [dataset.ann_file, *dataset.data_prefix.values()]
             result.findings.append(Finding('data set without a sample', key,
                                            f'looked in {", ".join(filter(None, places))}'))
+            if content is not None:  # classes of other names leave nothing over
+                result.findings += check_categories(content, dataset.ann_file, dataset)
         else:
             text = str(error) if isinstance(error, (AssertionError, UserError)) else repr(error)
             result.findings.append(Finding('data set cannot be built', key, text))

@@ -43,6 +43,7 @@ class Samples(Dataset):
             label; and which of the three.
         """
         record = self.dataset.get_data_info(index)
+        ignored = _ignored(record)
         path = str(record.get('img_path', f'sample {index}'))
         sample = record
         for load in self.dataset.pipeline.transforms:
@@ -55,6 +56,9 @@ class Samples(Dataset):
         findings = _check_image(sample, path)
         if 'instances' in sample:
             found, amounts = self._check_instances(sample, path)
+            if more := _ignored(sample) - ignored:  # which mmdet says to no one
+                found.append(Finding('mask without a polygon of three points, ignored by mmdet',
+                                     path, f'{more} of {len(sample["instances"])}', breaks=False))
             unit = 'boxes'
         elif 'gt_seg_map' in sample:
             found, amounts = self._check_label_map(sample)
@@ -111,6 +115,10 @@ class Samples(Dataset):
     def _out_of_range(self, labels: Sequence) -> list:
         most = math.inf if self.num_classes is None else self.num_classes
         return sorted(label for label in labels if not 0 <= label < most)
+
+
+def _ignored(sample: dict) -> int:
+    return sum(bool(instance.get('ignore_flag')) for instance in sample.get('instances', ()))
 
 
 def _cannot_load(load: Any, record: dict, path: str, error: Exception) -> Finding:
