@@ -14,12 +14,12 @@ def unit_square(x: Tensor, dim: int = -2) -> tuple[Tensor, Tensor]:
     """Square each entry and divide by the Euclidean norm of the squares over the channels.
 
     Args:
-        x (Tensor): (..., d, N), float32 or float64.
+        x (Tensor): (..., d, N), or (..., N, d) with ``dim=-1``; float32 or float64.
         dim (int): Dimension of the channels. Defaults to -2.
 
     Returns:
-        tuple[Tensor, Tensor]: x²/‖x²‖, (..., d, N), with 0 for a token of zeros; and 1/‖x²‖,
-        (..., 1, N).
+        tuple[Tensor, Tensor]: x²/‖x²‖, of the shape of x, with 0 for a token of zeros; and
+        1/‖x²‖, with 1 in place of d.
     """
     square = x * x
     # The floor adds 1e-15 to the norm of a token of zeros and less to any other: small enough not
@@ -63,7 +63,7 @@ def _attend(q: Tensor, k: Tensor, v: Tensor, scalar: Tensor) -> Tensor:
 
 
 def _attend_tokens_first(q: Tensor, k: Tensor, v: Tensor, scalar: Tensor) -> Tensor:
-    """The same for a compiler, whose convolutions leave the channels last on a CPU.
+    """:func:`_attend` for a compiler, whose convolutions leave the channels last on a CPU.
 
     Channel first it would write each entry of the features far from the one before.
     """

@@ -16,11 +16,11 @@ from tqdm import tqdm
 from ..errors import UserError
 from ..weights.read import read_checkpoint
 from ..weights.safe_load import allow_openmmlab_checkpoints
-from .check_dataset.examine import HEADS, head_classes
 from .checkpoint import check_match, translate
 from .datasets import dataset_leaves
 from .device import adapt_to_device
 from .environment import require_toolbox
+from .heads import head_classes
 from .images import UnreadableImage, read_image
 from .runner import explained
 
@@ -62,7 +62,7 @@ class Predictor:
                       check_match(self.inferencer.model, weights, checkpoint, training=False))
         self.inferencer.model.load_state_dict(state_dict, strict=False)
         self.classes = meta.get('classes')
-        number = max(dict(head_classes(cfg.model, HEADS[self.scope], 'model')).values(), default=0)
+        number = max(head_classes(cfg).values(), default=0)
         if self.classes and len(self.classes) < number:
             raise UserError(f'{checkpoint} or the data set names {len(self.classes)} classes, the '
                             f'model of the config has {number}')

@@ -77,6 +77,9 @@ def check_evaluator(content: dict, key: str, path: str) -> list:
         content (dict): Of the data set's annotation file.
         key (str): Place of the metric's file in the config.
         path (str): The metric's file.
+
+    Returns:
+        list[Finding]: Also what keeps the metric's file from being read.
     """
     other, findings = read_coco(path)
     if other is None:
@@ -102,7 +105,7 @@ def check_categories(content: dict, path: str, dataset: Any) -> list:
     Returns:
         list[Finding]: Of the classes, then of the categories that are left out.
     """
-    names = {category['id']: category.get('name') for category in content['categories']}
+    names = {category['id']: category['name'] for category in content['categories']}
     classes = list(dataset.metainfo['classes'])
     numbered = [names.get(category_id) for category_id in dataset.cat_ids]
     findings = []
@@ -134,7 +137,7 @@ def _check_annotation(annotation: dict, images: dict, place: str) -> list:
     if wrong is None:
         return []
     kind, breaks = wrong
-    return [Finding(kind, f'{place} of {image.get("file_name", image["id"])}',
+    return [Finding(kind, f'{place} of {image["file_name"]}',
                     f'{annotation["bbox"]} in {image["width"]}×{image["height"]}', breaks)]
 
 

@@ -1,6 +1,6 @@
 """Goes over the data sets of a config."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,12 +13,10 @@ from tqdm import tqdm
 from ...errors import UserError
 from ..datasets import annotation_files, check_datasets, dataset_leaves
 from ..environment import require_toolbox
+from ..heads import head_classes
 from .coco import check_categories, check_evaluator, check_records, read_coco
 from .findings import Examination, Finding
 from .samples import Samples
-
-#: Heads whose classes must be those of the data set.
-HEADS = dict(mmdet=('bbox_head', 'mask_head'), mmseg=('decode_head', ), mmpretrain=('head', ))
 
 #: What numpy says when mmengine joins the records of no sample at all.
 NO_RECORDS = 'need at least one array to concatenate'
@@ -80,7 +78,7 @@ def _examine_one(cfg: Config, keys: list, leaf: dict, workers: int) -> Examinati
         raise UserError(f'{keys[0]}.pipeline has no step named Load…, so it cannot be told how its '
                         'images are read')
     result.classes = dataset.metainfo.get('classes')
-    heads = dict(head_classes(cfg.get('model'), HEADS[cfg.default_scope], 'model'))
+    heads = head_classes(cfg)
     result.findings += _compare_classes(heads, result)
     num_classes = len(result.classes) if result.classes else max(heads.values(), default=None)
     samples = Samples(dataset, num_classes, _ignore_index(cfg))
@@ -141,19 +139,6 @@ def _build(leaf: dict, metrics: dict, result: Examination) -> Any:
 def _is_coco(dataset: Any) -> bool:
     names = {cls.__name__ for cls in type(dataset).__mro__}
     return 'CocoDataset' in names and 'CocoPanopticDataset' not in names
-
-
-def head_classes(node: Any, heads: Sequence, key: str) -> Iterator:
-    """Numbers of classes of the heads below a part of the model, by key."""
-    if isinstance(node, (list, tuple)):
-        for index, child in enumerate(node):
-            yield from head_classes(child, heads, f'{key}.{index}')
-    elif isinstance(node, dict):
-        inside = any(name in heads for name in key.split('.'))
-        if inside and isinstance(node.get('num_classes'), int):
-            yield f'{key}.num_classes', node['num_classes']
-        for name, child in node.items():
-            yield from head_classes(child, heads, f'{key}.{name}')
 
 
 def _compare_classes(heads: dict, result: Examination) -> list:

@@ -1,0 +1,33 @@
+"""Asks a config for how many classes its heads are."""
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from mmengine import Config
+
+#: Heads whose classes must be those of the data set.
+HEADS = dict(mmdet=('bbox_head', 'mask_head'), mmseg=('decode_head', ), mmpretrain=('head', ))
+
+
+def head_classes(cfg: Config) -> dict:
+    """Numbers of classes of a model's heads.
+
+    Args:
+        cfg (Config): A toolbox's config.
+
+    Returns:
+        dict[str, int]: By their keys, such as 'model.bbox_head.num_classes'.
+    """
+    return dict(_below(cfg.get('model'), HEADS[cfg.default_scope], 'model'))
+
+
+def _below(node: Any, heads: Sequence, key: str) -> Iterator:
+    if isinstance(node, (list, tuple)):
+        for index, child in enumerate(node):
+            yield from _below(child, heads, f'{key}.{index}')
+    elif isinstance(node, dict):
+        inside = any(name in heads for name in key.split('.'))
+        if inside and isinstance(node.get('num_classes'), int):
+            yield f'{key}.num_classes', node['num_classes']
+        for name, child in node.items():
+            yield from _below(child, heads, f'{key}.{name}')
