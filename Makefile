@@ -10,9 +10,9 @@ demo-det: RUN := retinanet_qtvit1_demo
 .PHONY: help setup demo demo-det test lint clean
 
 help:
-	@echo 'make demo      train and test UPerNet on QT-ViT-1 on drawn scenes (about 5 minutes)'
-	@echo 'make demo-det  the same for a detector, RetinaNet (about 4 minutes)'
-	@echo 'make test      lint and all tests (about 6 minutes)'
+	@echo 'make demo      train and test UPerNet on QT-ViT-1 on drawn scenes (about 6 minutes)'
+	@echo 'make demo-det  the same for a detector, RetinaNet (about 5 minutes)'
+	@echo 'make test      lint and all tests (7 to 10 minutes)'
 	@echo 'make setup     only install into .venv (3 minutes; the first time up to 25, mmcv is compiled)'
 	@echo 'make lint      only lint'
 	@echo 'make clean     remove the demo data, what the demos wrote, and caches; .venv stays'
