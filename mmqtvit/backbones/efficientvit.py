@@ -21,6 +21,7 @@ from ..layers import (
     SkipAttention,
     SkippingStage,
 )
+from ..layers.memory_format import channels_last, is_channels_last, prefers_channels_last
 from ..registry import register_model
 from ..weights.load import load_weights, unwrap
 from ..weights.read import read_checkpoint
@@ -269,6 +270,12 @@ class EfficientViT(BaseModule):
             raise ValueError(
                 f'{type(self).__name__} expects images of shape (B, {self.in_channels}, H, W), '
                 f'got {tuple(x.shape)}')
+        if not prefers_channels_last(x) or is_channels_last(x):
+            return self._compute(x)
+        # Heads may view maps as tokens, so they come in the order of the images.
+        return tuple(level.contiguous() for level in self._compute(channels_last(x)))
+
+    def _compute(self, x: Tensor) -> tuple[Tensor, ...]:
         x = self.stem(x)
         maps = []
         for stage in self.stages:

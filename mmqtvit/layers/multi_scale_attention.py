@@ -9,8 +9,9 @@ from torch import Tensor, nn
 
 from ..attention import build_kernel
 from ..attention.kernel import saturate
-from .conv import ConvNormAct
+from .conv import Conv2d, ConvNormAct
 from .local_residual import LocalResidual
+from .memory_format import channels_last, is_channels_last, prefers_channels_last
 from .norm import build_norm, has_fixed_statistics, scale_and_shift
 from .position_embedding import PositionEmbedding
 
@@ -92,7 +93,7 @@ class MultiScaleAttention(nn.Module):
         heads = channels // head_dim
         self.num_groups = heads * (1 + len(scales))
         width = 3 * heads * head_dim
-        self.qkv = nn.Conv2d(channels, width, 1, bias=False)
+        self.qkv = Conv2d(channels, width, 1, bias=False)
         self.aggregations = nn.ModuleList(
             nn.Sequential(
                 nn.Conv2d(width, width, scale, padding=scale // 2, groups=width, bias=False),
@@ -128,4 +129,7 @@ class MultiScaleAttention(nn.Module):
             out = self._sum(self.value_shortcut(v, size), out)
         if self.local_residual is not None:
             out = self._sum(self.local_residual(x, v), out)
-        return self.proj(out.flatten(1, 2).unflatten(-1, size))
+        out = out.flatten(1, 2).unflatten(-1, size)
+        if prefers_channels_last(x) and is_channels_last(x):
+            out = channels_last(out)
+        return self.proj(out)

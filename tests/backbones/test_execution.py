@@ -9,7 +9,9 @@ from torch import nn
 from torch.nn.modules.batchnorm import _BatchNorm
 
 from mmqtvit import EfficientViT, QTViT
-from mmqtvit.layers import ConvNormAct
+from mmqtvit.backbones import efficientvit
+from mmqtvit.layers import ConvNormAct, conv, multi_scale_attention
+from mmqtvit.layers.memory_format import HAS_ONEDNN, is_channels_last
 from mmqtvit.layers.multi_scale_attention import ValueShortcut
 
 ARCHS = {
@@ -67,6 +69,32 @@ def test_channels_last_from_image_to_maps(model):
     maps = model(x)
     assert_same(maps, expected, 1e-5)
     assert all(level.is_contiguous(memory_format=torch.channels_last) for level in maps)
+
+
+@pytest.mark.skipif(not HAS_ONEDNN, reason='this PyTorch has no oneDNN')
+@pytest.mark.parametrize('height, width', [(96, 128), (33, 70), (32, 32)])
+def test_a_cpu_computes_channels_last_and_returns_the_order_of_the_images(
+        monkeypatch, model, height, width):
+    x = images(height, width)
+    seen = []
+    for layer in model.modules():
+        if isinstance(layer, nn.Conv2d):
+            layer.register_forward_pre_hook(lambda _, args: seen.append(is_channels_last(args[0])))
+    maps = model(x)
+    assert len(seen) > 20 and all(seen)
+    assert all(level.is_contiguous() for level in maps)
+    sum(level.square().mean() for level in maps).backward()
+    gradient = torch.cat([p.grad.flatten() for p in model.parameters()])
+
+    model.zero_grad()
+    for module in (efficientvit, multi_scale_attention, conv):
+        monkeypatch.setattr(module, 'prefers_channels_last', lambda x: False)
+    seen.clear()
+    expected = model(x)
+    assert not all(seen)
+    assert_same(maps, expected, 1e-5)
+    sum(level.square().mean() for level in expected).backward()
+    assert_same([gradient], [torch.cat([p.grad.flatten() for p in model.parameters()])], 1e-5)
 
 
 @pytest.fixture
