@@ -37,17 +37,21 @@ def test_finite_without_any_weight():
     assert zeros.grad.isfinite().all() and kernel.constant.grad.isfinite()
 
 
-@pytest.mark.parametrize('groups_at_once', [1, 2])
-def test_slices_of_groups_give_the_same(monkeypatch, groups_at_once):
-    qkv = make_qkv((7, 10), torch.float32, requires_grad=True)
-    kernel = ReleasedQuadraticTaylor(8)
+@pytest.mark.parametrize('tokens_at_once', [1, 32, 69])
+def test_slices_of_tokens_give_the_same(monkeypatch, tokens_at_once):
+    *qkv, grad = (*make_qkv((7, 10), requires_grad=True), torch.randn(2, 3, 8, 70).double())
+    kernel = ReleasedQuadraticTaylor(8).double()
+    inputs = (*qkv, kernel.constant)
     whole = kernel(*qkv, (7, 10))
-    monkeypatch.setattr(released, 'SLICE', groups_at_once * 2 * 8 * 70)
+    gradients = torch.autograd.grad(whole, inputs, grad)
+    monkeypatch.setattr(released, 'SLICE', tokens_at_once * 2 * 3 * 8 + 1)
     calls = []
-    attend = released._attend
-    monkeypatch.setattr(released, '_attend', lambda *args: calls.append(1) or attend(*args))
-    torch.testing.assert_close(kernel(*qkv, (7, 10)), whole, rtol=1e-6, atol=1e-6)
-    assert len(calls) == 4 - groups_at_once  # of three groups
+    ask = released._ask
+    monkeypatch.setattr(released, '_ask', lambda *args: calls.append(1) or ask(*args))
+    sliced = kernel(*qkv, (7, 10))
+    assert len(calls) == -(-70 // tokens_at_once)
+    torch.testing.assert_close(sliced, whole)
+    torch.testing.assert_close(torch.autograd.grad(sliced, inputs, grad), gradients)
 
 
 def test_what_a_compiler_reads_gives_the_same():
@@ -55,16 +59,18 @@ def test_what_a_compiler_reads_gives_the_same():
     q[..., 3] = 0
     scalar = torch.tensor(0.7, dtype=torch.float64)
     torch.testing.assert_close(released._attend_tokens_first(q, k, v, scalar),
-                               released._attend(q, k, v, scalar))
+                               released._attend(q, k, v, scalar)[0])
 
 
-def test_keeps_for_the_backward_pass_only_what_it_was_given():
+def test_keeps_for_the_backward_pass_what_it_was_given_and_sums_over_the_tokens():
     inputs = make_qkv((7, 10), torch.float32, requires_grad=True)
-    kept = []
-    with saved_tensors_hooks(lambda x: kept.append(x.data_ptr()) or x, lambda x: x):
+    kept = {}
+    with saved_tensors_hooks(lambda x: kept.update({x.data_ptr(): x.shape[2:]}) or x, lambda x: x):
         kernel = ReleasedQuadraticTaylor(8)
         out = kernel(*inputs, (7, 10))
-    assert set(kept) == {x.data_ptr() for x in (*inputs, kernel.constant)}
+    for x in (*inputs, kernel.constant):
+        del kept[x.data_ptr()]
+    assert sorted(kept.values()) == [(8, 1), (8, 1), (8, 8)]
     out.sum().backward()
 
 
