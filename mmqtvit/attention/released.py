@@ -1,6 +1,6 @@
 r"""The attention kernel of the published QT-ViT weights, with a gradient of its own."""
 
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Optional
 
 import torch
 from torch import Tensor, nn
@@ -89,17 +89,22 @@ def _sum_up(k: Tensor, v: Tensor) -> Summary:
     return Summary(state, keys, v.sum(-1, keepdim=True))
 
 
-def _ask(q: Tensor, summary: Summary, constant: Tensor, num_tokens: int) -> Tensor:
+def _ask(summary: Summary, constant: Tensor, num_tokens: int, q: Tensor,
+         out: Optional[Tensor] = None) -> Tensor:
     u = unit_square(q)[0]
     numerator = (summary.state @ u).add_(constant * summary.values)
     divisor = summary.keys.transpose(-1, -2) @ u  # (B, G, 1, N)
-    return numerator / divisor.add_(constant * num_tokens + EPS)
+    return torch.div(numerator, divisor.add_(constant * num_tokens + EPS), out=out)
 
 
 def _attend(q: Tensor, k: Tensor, v: Tensor, scalar: Tensor) -> tuple[Tensor, Summary]:
-    summary, constant = _sum_up(k, v), scalar * scalar
-    parts = [_ask(part, summary, constant, v.shape[-1]) for part, in _slices(q)]
-    return parts[0] if len(parts) == 1 else torch.cat(parts, -1), summary
+    summary, constant, num_tokens = _sum_up(k, v), scalar * scalar, v.shape[-1]
+    if len(_slices(q)) == 1:
+        return _ask(summary, constant, num_tokens, q), summary
+    out = q.new_empty(q.shape)
+    for part in _slices(q, out):
+        _ask(summary, constant, num_tokens, *part)
+    return out, summary
 
 
 def _attend_tokens_first(q: Tensor, k: Tensor, v: Tensor, scalar: Tensor) -> Tensor:
