@@ -261,7 +261,8 @@ class EfficientViT(BaseModule):
 
         Returns:
             tuple[Tensor]: One map (B, C_i, ceil(H / s_i), ceil(W / s_i)) for each of
-            ``out_indices``, with C_i in ``out_channels`` and s_i in ``out_strides``.
+            ``out_indices``, with C_i in ``out_channels`` and s_i in ``out_strides``. They lie in
+            memory in the order of the images, whatever order is computed in.
 
         Raises:
             ValueError: If the images have another number of channels.
