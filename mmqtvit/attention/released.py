@@ -46,6 +46,10 @@ def unit_square_backward(grad: Tensor, along: Tensor, x: Tensor, unit: Tensor, i
 #: keep anything from one step to the next.
 SLICE = 2**19
 
+#: Tokens that a slice has at least, however many images and groups there are: narrower ones are
+#: read too far apart.
+LEAST_TOKENS = 256
+
 
 def _slices(*tensors: Tensor) -> list[tuple[Tensor, ...]]:
     """Cut tensors (B, G, d, N) along the tokens where they are too large to compute at once."""
@@ -53,7 +57,7 @@ def _slices(*tensors: Tensor) -> list[tuple[Tensor, ...]]:
     # A recorded graph must not hold the number of slices that today's size needs.
     if torch.jit.is_tracing() or x.device.type != 'cpu' or x.numel() <= SLICE:
         return [tensors]
-    together = max(1, SLICE // x[..., 0].numel())
+    together = max(LEAST_TOKENS, SLICE // x[..., 0].numel())
     return list(zip(*(x.split(together, dim=-1) for x in tensors)))
 
 
@@ -168,6 +172,11 @@ class _ReleasedAttention(torch.autograd.Function):
     @staticmethod
     @once_differentiable  # it writes over its own gradients
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+        with torch.autocast(device_type=grad.device.type, enabled=False):
+            return _ReleasedAttention._gradients(ctx, grad)
+
+    @staticmethod
+    def _gradients(ctx: Any, grad: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
         q, k, v, scalar, *summary = ctx.saved_tensors
         summary, constant, num_tokens = Summary(*summary), scalar * scalar, v.shape[-1]
         grad_q, grad_k, grad_v = (q.new_empty(q.shape) for _ in range(3))

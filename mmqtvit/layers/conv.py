@@ -32,7 +32,9 @@ class Conv2d(nn.Conv2d):
         return F.conv2d(x, weight, bias, self.stride, self.padding, self.dilation, self.groups)
 
     def _is_product(self, x: Tensor) -> bool:
-        if self.kernel_size != (1, 1) or self.stride != (1, 1) or self.groups != 1:
+        if (self.kernel_size, self.stride, self.padding) != ((1, 1), (1, 1), (0, 0)):
+            return False
+        if self.groups != 1:
             return False
         if not (prefers_channels_last(x) and is_channels_last(x)):
             return False

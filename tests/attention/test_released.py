@@ -45,6 +45,7 @@ def test_slices_of_tokens_give_the_same(monkeypatch, tokens_at_once):
     whole = kernel(*qkv, (7, 10))
     gradients = torch.autograd.grad(whole, inputs, grad)
     monkeypatch.setattr(released, 'SLICE', tokens_at_once * 2 * 3 * 8 + 1)
+    monkeypatch.setattr(released, 'LEAST_TOKENS', 1)
     calls = []
     ask = released._ask
     monkeypatch.setattr(released, '_ask', lambda *args: calls.append(1) or ask(*args))
@@ -52,6 +53,22 @@ def test_slices_of_tokens_give_the_same(monkeypatch, tokens_at_once):
     assert len(calls) == -(-70 // tokens_at_once)
     torch.testing.assert_close(sliced, whole)
     torch.testing.assert_close(torch.autograd.grad(sliced, inputs, grad), gradients)
+
+
+def test_slices_are_not_narrow_however_many_images_there_are():
+    x = torch.empty(64, 64, 16, 600)
+    assert [part.shape[-1] for part, in released._slices(x)] == [256, 256, 88]
+    x = x[..., :196]
+    assert [part.shape[-1] for part, in released._slices(x)] == [196]
+
+
+def test_backward_within_autocast_is_as_precise_as_outside():
+    qkv = make_qkv((7, 10), torch.float32, requires_grad=True)
+    kernel = ReleasedQuadraticTaylor(8)
+    expected = torch.autograd.grad(kernel(*qkv, (7, 10)).square().sum(), qkv)
+    with torch.autocast('cpu', torch.bfloat16):
+        actual = torch.autograd.grad(kernel(*qkv, (7, 10)).square().sum(), qkv)
+    torch.testing.assert_close(actual, expected)
 
 
 def test_what_a_compiler_reads_gives_the_same():

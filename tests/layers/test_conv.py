@@ -54,8 +54,9 @@ def test_small_maps_by_a_product(products, bias, batch, height, width):
     [((1, 4, 1, FEW_POSITIONS + 1), dict(out_channels=4)),
      ((1, 4, 1, 5), dict(out_channels=FEW_CHANNELS + 1)),
      ((1, 4, 6, 6), dict(out_channels=4, stride=2)), ((1, 4, 6, 6), dict(out_channels=4, groups=2)),
+     ((1, 4, 6, 6), dict(out_channels=4, padding=1)),
      ((1, 4, 6, 6), dict(out_channels=4, kernel_size=3, padding=1))],
-    ids=['positions', 'channels', 'stride', 'groups', 'kernel'])
+    ids=['positions', 'channels', 'stride', 'groups', 'padding', 'kernel'])
 def test_everything_else_by_a_convolution(products, shape, layer):
     conv = Conv2d(4, **{'kernel_size': 1, **layer})
     x = torch.randn(shape)
