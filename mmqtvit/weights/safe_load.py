@@ -90,13 +90,13 @@ def allow_openmmlab_checkpoints() -> Iterator[None]:
         return
     on, off = 'TORCH_FORCE_WEIGHTS_ONLY_LOAD', 'TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD'
     switches = {name: os.environ.pop(name) for name in (on, off) if name in os.environ}
-    allowed_before = torch.serialization.get_safe_globals()
+    # PyTorch's context takes away on leaving all that it was given: also what was allowed before.
+    allowed = torch.serialization.get_safe_globals()
+    added = [each for each in openmmlab_globals() if each not in allowed]
     os.environ[on] = '1'
-    torch.serialization.add_safe_globals(openmmlab_globals())
     try:
-        yield
+        with torch.serialization.safe_globals(added):
+            yield
     finally:
-        torch.serialization.clear_safe_globals()
-        torch.serialization.add_safe_globals(allowed_before)
         del os.environ[on]
         os.environ.update(switches)

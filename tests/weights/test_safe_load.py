@@ -12,6 +12,7 @@ from mmengine.logging import HistoryBuffer
 
 from mmqtvit.errors import UserError
 from mmqtvit.weights import allow_openmmlab_checkpoints, read_checkpoint
+from mmqtvit.weights.safe_load import openmmlab_globals
 
 
 class Call:
@@ -141,12 +142,12 @@ def test_the_switch_that_turns_protection_off_has_no_effect(tmp_path, monkeypatc
 def test_nothing_stays_changed():
     environment = dict(os.environ)
     before = torch.serialization.get_safe_globals()
-    torch.serialization.add_safe_globals([OSError])
-    try:
-        with allow_openmmlab_checkpoints(), allow_openmmlab_checkpoints():
-            assert HistoryBuffer in torch.serialization.get_safe_globals()
-        assert set(torch.serialization.get_safe_globals()) == {*before, OSError}
-    finally:
-        torch.serialization.clear_safe_globals()
-        torch.serialization.add_safe_globals(before)
+    own = [OSError, HistoryBuffer]  # one of them is on our list too
+    with torch.serialization.safe_globals(own):
+        with allow_openmmlab_checkpoints():
+            with allow_openmmlab_checkpoints():
+                pass
+            assert {*openmmlab_globals()} <= {*torch.serialization.get_safe_globals()}
+        assert set(torch.serialization.get_safe_globals()) == {*before, *own}
+    assert set(torch.serialization.get_safe_globals()) == {*before}
     assert dict(os.environ) == environment
