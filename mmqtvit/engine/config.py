@@ -4,6 +4,7 @@ import difflib
 import inspect
 import os
 import traceback
+from copy import deepcopy
 from pathlib import Path
 from typing import Optional
 
@@ -34,7 +35,7 @@ def load_config(path: str,
     for key, value in (cfg_options or {}).items():
         _check_spelling(cfg, key)
         try:
-            cfg.merge_from_dict({key: value})
+            cfg.merge_from_dict({key: deepcopy(value)})  # which takes _delete_ out of it
         except (AssertionError, AttributeError, IndexError, KeyError, TypeError,
                 ValueError) as error:
             raise UserError(

@@ -39,22 +39,25 @@ def check_datasets(cfg: Config, splits: Sequence) -> None:
         splits (Sequence[str]): Some of 'train', 'val' and 'test'.
 
     Raises:
-        UserError: If a path is missing; the message shows the expected tree and what to do.
+        UserError: If a path is missing; the message shows the expected tree and what to do. Or
+            if there is a list where a path is meant.
     """
     missing, layouts, options = [], [], []
     for split in splits:
         dataset = (cfg.get(f'{split}_dataloader') or {}).get('dataset')
         for key, leaf in dataset_leaves(dataset, f'{split}_dataloader.dataset'):
+            _check_paths(leaf, key)
             absent = [path for path in dataset_paths(leaf) if not _is_there(path)]
             if absent and not _downloads(cfg, leaf):
                 missing += absent
                 options.append(f'{key}.data_root=DIR')
-                layout = LAYOUTS.get(_type_name(leaf), '')
+                layout = LAYOUTS.get(type_name(leaf), '')
                 # With classes of its own it is another data set in the same layout.
                 if layout and not leaf.get('metainfo'):
                     layouts.append(layout.format(root=(leaf.get('data_root') or '.').rstrip('/')))
         for key, path in annotation_files(cfg.get(f'{split}_evaluator'), f'{split}_evaluator'):
-            if not _is_there(path):
+            _check_path(key, path)
+            if '://' not in path and not _is_there(path):
                 missing.append(path)
                 options.append(f'{key}={os.path.join("DIR", *path.split("/")[-2:])}')
     if missing:
@@ -86,7 +89,7 @@ def dataset_paths(dataset: dict) -> list:
         return []
     root = dataset.get('data_root') or ''
     prefix = dataset.get('data_prefix') or {}
-    if not prefix and _type_name(dataset) == 'ImageNet':
+    if not prefix and type_name(dataset) == 'ImageNet':
         prefix = dataset.get('split') or {}
     names = list(prefix.values()) if isinstance(prefix, dict) else [prefix]
     names.append(dataset.get('ann_file'))
@@ -96,7 +99,7 @@ def dataset_paths(dataset: dict) -> list:
 
 
 def annotation_files(evaluator: Any, key: str) -> Iterator:
-    """The local annotation files that metrics read.
+    """The annotation files that metrics read.
 
     Yields:
         tuple[str, str]: The dotted place in the config, and the file.
@@ -105,10 +108,33 @@ def annotation_files(evaluator: Any, key: str) -> Iterator:
         for index, metric in enumerate(evaluator):
             yield from annotation_files(metric, f'{key}.{index}')
     elif isinstance(evaluator, dict):
-        path = evaluator.get('ann_file')
-        if isinstance(path, str) and '://' not in path:
+        if path := evaluator.get('ann_file'):
             yield f'{key}.ann_file', path
         yield from annotation_files(evaluator.get('metrics'), f'{key}.metrics')
+
+
+def complete_loader(cfg: Config, split: str) -> dict:
+    """The config of a loader with what mmengine's runner needs beyond it."""
+    loader = cfg[f'{split}_dataloader']
+    if cfg.default_scope == 'mmpretrain':  # as its own scripts do
+        loader.setdefault('collate_fn', dict(type='default_collate'))
+    if loader.get('num_workers') == 0:  # PyTorch refuses the combination
+        loader.persistent_workers = False
+    return loader
+
+
+def _check_paths(dataset: dict, key: str) -> None:
+    prefix = dataset.get('data_prefix')
+    for name in ('data_root', 'ann_file'):
+        _check_path(f'{key}.{name}', dataset.get(name))
+    for name, path in (prefix if isinstance(prefix, dict) else {}).items():
+        _check_path(f'{key}.data_prefix.{name}', path)
+
+
+def _check_path(key: str, path: Any) -> None:
+    if path is not None and not isinstance(path, (str, os.PathLike)):
+        raise UserError(f'{key} must be one path, got {path!r}. Several sets of images are several '
+                        "data sets: dataset=dict(type='ConcatDataset', datasets=[…, …])")
 
 
 def _is_there(path: str) -> bool:
@@ -121,13 +147,17 @@ def _is_there(path: str) -> bool:
 def _downloads(cfg: Config, dataset: dict) -> bool:
     """Whether a data set fetches what is missing, as mmpretrain's CIFAR and MNIST do."""
     module = import_module(f'{cfg.default_scope}.datasets')
-    cls = getattr(module, _type_name(dataset), None)
+    cls = getattr(module, type_name(dataset), None)
     return (cls is not None and 'download' in inspect.signature(cls).parameters
             and dataset.get('download', True))
 
 
-def _type_name(dataset: dict) -> str:
-    kind = dataset.get('type')
+def type_name(part: dict) -> str:
+    """Name of the class that a part of a config builds, without scope and module.
+
+    New-style configs hold the class itself.
+    """
+    kind = part.get('type')
     return getattr(kind, '__name__', str(kind)).split('.')[-1]
 
 

@@ -97,6 +97,16 @@ def damage(data: bytes) -> Optional[str]:
     return None
 
 
+def exceeds_eight_bits(data: bytes) -> bool:
+    """Whether an image has more than eight bits a channel, which loaders cut off by default."""
+    if data.startswith(b'\x89PNG'):
+        return data[24] > 8  # of its header
+    if data.startswith(b'\xff\xd8'):  # JPEG
+        return False
+    image = cv2.imdecode(np.frombuffer(data, np.uint8), cv2.IMREAD_UNCHANGED)
+    return image is not None and image.dtype != np.uint8
+
+
 def is_turned(data: bytes) -> bool:
     """Whether a readable image's EXIF orientation swaps its width and height."""
     try:

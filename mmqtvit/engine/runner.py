@@ -15,9 +15,10 @@ from mmengine.runner import Runner
 from ..errors import UserError
 from ..weights.read import read_checkpoint, refusal
 from ..weights.safe_load import CAN_RESTRICT, allow_openmmlab_checkpoints
+from .check_dataset.loaders import RefuseLoaders
 from .checkpoint import LoadTranslated, check_match, check_resumable, latest_checkpoint, translate
 from .config import enable_amp, enable_auto_scale_lr
-from .datasets import check_datasets
+from .datasets import check_datasets, complete_loader
 from .device import adapt_to_device, join_processes
 from .environment import require_toolbox
 from .errors import Interrupted
@@ -130,7 +131,9 @@ def _choose_start(cfg: Config, resume: Optional[str]) -> list:
 @contextmanager
 def _prepared(cfg: Config, notes: list, training: bool) -> Iterator[Runner]:
     """The runner, with its checkpoint looked through; what users get wrong becomes UserError."""
-    _complete_loaders(cfg)
+    for split in ('train', 'val', 'test'):
+        if cfg.get(f'{split}_dataloader'):
+            complete_loader(cfg, split)
     source = cfg.get('load_from')
     checkpoint = read_checkpoint(source) if source else None
     if checkpoint and cfg.resume:
@@ -138,6 +141,8 @@ def _prepared(cfg: Config, notes: list, training: bool) -> Iterator[Runner]:
     join_processes(cfg)
     with allow_openmmlab_checkpoints(), explained(cfg):
         runner = RUNNERS.build(cfg) if 'runner_type' in cfg else Runner.from_cfg(cfg)
+        runner.register_hook(RefuseLoaders(
+            {split: cfg.get(f'{split}_evaluator') for split in ('val', 'test')}))
         for note in notes:
             runner.logger.info(note)
         if checkpoint:
@@ -156,17 +161,6 @@ def _prepared(cfg: Config, notes: list, training: bool) -> Iterator[Runner]:
                 runner.logger.log(level, f'{source}: {report}')
             del checkpoint
         yield runner
-
-
-def _complete_loaders(cfg: Config) -> None:
-    for split in ('train', 'val', 'test'):
-        loader = cfg.get(f'{split}_dataloader')
-        if not loader:
-            continue
-        if cfg.default_scope == 'mmpretrain':  # as its own scripts do
-            loader.setdefault('collate_fn', dict(type='default_collate'))
-        if loader.get('num_workers') == 0:  # PyTorch refuses the combination
-            loader.persistent_workers = False
 
 
 @contextmanager

@@ -1,6 +1,7 @@
 """Data sets with one thing wrong each, looked through as ``tools/check_dataset.py`` does."""
 
 import json
+import re
 from pathlib import Path
 
 import cv2
@@ -166,6 +167,47 @@ class TestSegmentation:
         finding = only(segmentor.findings(**{f'{LEAF}.img_suffix': '.jpeg'}),
                        'data set without a sample')
         assert str(segmentor.data / 'images') in finding.detail
+
+    def test_images_of_other_suffixes(self, segmentor):
+        for name in ('a.JPG', 'b.JPG', 'c.webp'):
+            (segmentor.data / 'images' / name).write_bytes(b'')
+        (segmentor.data / 'images/notes.txt').touch()
+        finding = only(segmentor.findings(), 'images in the folder that are not read', breaks=False)
+        assert finding.place == str(segmentor.data / 'images')
+        assert finding.detail == ('3 of 7: 2 end in .JPG, 1 end in .webp; read are those that end '
+                                  'in .jpg')
+
+    def test_labels_beside_the_images(self, segmentor):
+        for path in (segmentor.data / 'labels').iterdir():
+            path.rename(segmentor.data / 'images' / path.name)
+        prefix = dict(img_path='images', seg_map_path='images')
+        assert segmentor.findings(**{f'{LEAF}.data_prefix': prefix}) == {}
+
+    @pytest.mark.parametrize('suffix', ['.png', '.tif', '.pgm'])
+    def test_images_of_more_than_eight_bits(self, segmentor, suffix):
+        """Of 12 bits only the upper four arrive."""
+        folder = segmentor.data / 'deep'
+        folder.mkdir()
+        image = np.linspace(0, 4095, 32 * 32).astype(np.uint16).reshape(32, 32)
+        cv2.imwrite(str(folder / f'0{suffix}'), image)
+        options = {f'{LEAF}.img_suffix': suffix, f'{LEAF}.data_prefix.img_path': 'deep'}
+        finding = only(segmentor.findings(**options), 'image of more than eight bits, cut to eight '
+                       'by its loader', breaks=False)
+        assert 'arrive as 0 to 15 of 255' in finding.detail
+        load = dict(type='LoadImageFromFile', color_type='unchanged', to_float32=True)
+        assert segmentor.findings(**options, **{f'{LEAF}.pipeline.0': load}) == {}
+
+    @pytest.mark.parametrize('labels, options, advice', [
+        ((0, 255), {}, 'label 0 and 255: 255 means "no class".*write another class as 1, 2, …'),
+        ((0, 1), {f'{LEAF}.reduce_zero_label': True}, 'turns label 0 into it.*leave it out'),
+        ((0, 9), {'model.decode_head.ignore_index': 9}, 'label 0 and 9: 9 means')])
+    def test_masks_of_one_class_and_void(self, segmentor, labels, options, advice):
+        """Every model would get an IoU of 100."""
+        for path in (segmentor.data / 'labels').iterdir():
+            cv2.imwrite(str(path), np.repeat(np.uint8(labels), 512).reshape(32, 32))
+        finding = segmentor.findings(**options)[
+            'label maps of one class alone, beside pixels that are left out']
+        assert finding.breaks and re.search(advice, finding.detail)
 
     def test_missing_comma(self, segmentor):
         finding = only(segmentor.findings(**{f'{LEAF}.metainfo.classes': 'sky'}),

@@ -4,6 +4,8 @@ import json
 
 import pytest
 
+from mmqtvit.engine import UserError, load_config, train
+
 from .test_check_dataset import LEAF, Toy, no_scope_left_over, only  # noqa: F401
 
 
@@ -82,6 +84,8 @@ def test_missing_image(detector):
      'annotation without what mmdet reads', 'area'),
     (lambda records: records['annotations'][0].update(id=2),
      'ids of annotations that are not unique', '2'),
+    (lambda records: records['annotations'][0].update(image_id='0'),
+     'image_id that is text where the id of the image is a number', "'0'"),
     (lambda records: records['images'][0].pop('height'),
      'image record without what mmdet reads', 'height'),
     (lambda records: records['images'][0].update(width='32'),
@@ -123,8 +127,8 @@ def test_a_metric_that_reads_the_annotations_of_other_images(detector):
         path = str(detector.data / f'{name}.json')
         assert detector.findings(splits=('val', ), val_evaluator__ann_file=path) == {}
     path = str(detector.data / 'other.json')
-    finding = only(detector.findings(splits=('val', ), val_evaluator__ann_file=path),
-                   'metric with the annotation file of other images')
+    findings = detector.findings(splits=('val', ), val_evaluator__ann_file=path)
+    finding = findings['metric with the annotation file of other images']
     assert finding.place == 'val_evaluator.ann_file'
     assert finding.detail == f'{path} does not list the ids 0'
 
@@ -169,3 +173,69 @@ def test_head_of_fewer_classes(detector):
     finding = only(detector.findings(**{'model.bbox_head.num_classes': 1}),
                    'head whose number of classes is not that of the data set')
     assert finding.place == 'model.bbox_head.num_classes'
+
+
+class TestEvaluation:
+    """What the evaluation reads and training does not; the run is refused as well."""
+
+    @pytest.mark.parametrize('change, start', [
+        (lambda one: one.pop('iscrowd'), "annotation without 'iscrowd'"),
+        (lambda one: one.update(iscrowd='0'), "annotation without 'iscrowd'"),
+        (lambda one: one.update(id=0), 'annotation whose id is no whole number other than 0'),
+        (lambda one: one.update(id='a'), 'annotation whose id is no whole number other than 0')])
+    def test_entries(self, detector, change, start, tmp_path):
+        detector.change_records(lambda records: change(records['annotations'][0]))
+        assert detector.findings() == {}
+        (kind, finding), = detector.findings(splits=('val', )).items()
+        assert kind.startswith(start) and finding.breaks
+        assert finding.place.endswith('boxes.json')
+        assert finding.detail.startswith('1 annotations: ids ')
+        with pytest.raises(UserError, match=start):
+            train(load_config(detector.path, work_dir=str(tmp_path / 'run')))
+        assert not list((tmp_path / 'run').glob('*.pth'))
+
+    @pytest.mark.parametrize('segmentation', [[], [[4, 4, 9, 9]], None])
+    def test_masks(self, detector, segmentation):
+        detector.change_records(
+            lambda records: records['annotations'][0].update(segmentation=segmentation))
+        assert detector.findings(splits=('val', )) == {}
+        only(detector.findings(splits=('val', ), val_evaluator__metric=['bbox', 'segm']),
+             "annotation without a 'segmentation' that the evaluation of masks can read")
+
+    def test_ignored_boxes(self, detector):
+        detector.change_records(lambda records: records['annotations'][0].update(ignore=1))
+        only(detector.findings(splits=('val', )),
+             "annotation with 'ignore', which pycocotools judges all the same", breaks=False)
+
+    def test_images_that_share_ids(self, detector):
+        """As two files have them that were numbered each for itself."""
+        two = dict(type='ConcatDataset', datasets=[
+            dict(load_config(detector.path).val_dataloader.dataset) for _ in range(2)])
+        options = {'val_dataloader.dataset': dict(two, _delete_=True)}
+        finding = only(detector.findings(splits=('val', ), **options),
+                       'images that share an id, which one metric cannot tell apart')
+        assert finding.detail.startswith('8 images of val_dataloader, 4 ids; shared: 0, 1, 2, 3')
+        path = str(detector.data / 'boxes.json')
+        evaluator = dict(type='MultiDatasetsEvaluator', dataset_prefixes=['a', 'b'], metrics=[
+            dict(type='CocoMetric', ann_file=path), dict(type='CocoMetric', ann_file=path)])
+        options['val_evaluator'] = dict(evaluator, _delete_=True)
+        assert detector.findings(splits=('val', ), **options) == {}
+
+    def test_images_that_are_not_read(self, detector):
+        finding = only(detector.findings(splits=('val', ), val_dataloader__dataset__indices=3),
+                       'metric that expects images which are not read')
+        assert finding.detail.endswith('4 images, 3 are read: the boxes of the other 1 count as '
+                                       'missed')
+
+    def test_samples_without_labels_are_not_judged(self, detector):
+        detector.change_records(lambda records: records['annotations'][0].update(id=0))
+        options = dict(val_evaluator__format_only=True, val_evaluator__outfile_prefix='x')
+        assert detector.findings(splits=('val', ), **options) == {}
+
+
+@pytest.mark.parametrize('key', ['val_dataloader.dataset.ann_file', 'val_evaluator.ann_file',
+                                 'train_dataloader.dataset.data_root',
+                                 'train_dataloader.dataset.data_prefix.img'])
+def test_a_list_where_a_path_is_meant(detector, key):
+    with pytest.raises(UserError, match=rf"{key} must be one path, got \['a', 'b'\].*Concat"):
+        detector.look(splits=('train', 'val'), **{key: ['a', 'b']})

@@ -2,6 +2,7 @@
 
 import math
 from collections import Counter
+from collections.abc import Iterator
 from typing import Any, Optional
 
 from mmengine.fileio import load
@@ -37,25 +38,21 @@ def read_coco(path: str, backend_args: Optional[dict] = None) -> tuple:
     return (None if findings else content), findings
 
 
-def check_records(content: dict, path: str, evaluated: bool) -> list:
+def check_records(content: dict, path: str) -> list:
     """Find what is wrong with the records themselves.
 
     Args:
         content (dict): Of the annotation file.
         path (str): The file.
-        evaluated (bool): Whether the data set is there for validation or testing.
 
     Returns:
         list[Finding]: In the order of the file.
     """
     findings = []
-    if evaluated and 'info' not in content:
-        findings.append(Finding("annotation file without 'info'", path,
-                                "pycocotools stops there at the evaluation; 'info': {} will do"))
     for key in ('images', 'annotations'):
         counts = Counter(record.get('id') for record in content.get(key, ()))
         if double := [id_ for id_, count in counts.items() if count > 1]:
-            findings.append(Finding(f'ids of {key} that are not unique', path, _some(double)))
+            findings.append(Finding(f'ids of {key} that are not unique', path, some(double)))
     images = {}
     for number, image in enumerate(content['images']):
         if wrong := _wrong_entries(image, file_name=str, width=NUMBER, height=NUMBER):
@@ -70,24 +67,26 @@ def check_records(content: dict, path: str, evaluated: bool) -> list:
     return findings
 
 
-def check_evaluator(content: dict, key: str, path: str) -> list:
-    """Find images that the annotation file of a metric does not list.
+def check_judged(content: dict, path: str, masks: bool) -> list:
+    """Find what the evaluation reads of a file and training does not.
 
     Args:
-        content (dict): Of the data set's annotation file.
-        key (str): Place of the metric's file in the config.
-        path (str): The metric's file.
+        content (dict): Of the annotation file of a metric.
+        path (str): The file.
+        masks (bool): Whether masks are judged too.
 
     Returns:
-        list[Finding]: Also what keeps the metric's file from being read.
+        list[Finding]: One for each kind, with the number of annotations.
     """
-    other, findings = read_coco(path)
-    if other is None:
-        return findings
-    known = {image['id'] for image in other['images']}
-    if absent := [image['id'] for image in content['images'] if image['id'] not in known]:
-        findings.append(Finding('metric with the annotation file of other images', key,
-                                f'{path} does not list the ids {_some(absent)}'))
+    findings, places = [], {}
+    if 'info' not in content:
+        findings.append(Finding("annotation file without 'info'", path,
+                                "pycocotools stops there at the evaluation; 'info': {} will do"))
+    for annotation in content.get('annotations', ()):
+        for kind in _wrong_for_evaluation(annotation, masks):
+            places.setdefault(kind, []).append(annotation.get('id'))
+    for (kind, breaks), ids in places.items():
+        findings.append(Finding(kind, path, f'{len(ids)} annotations: ids {some(ids)}', breaks))
     return findings
 
 
@@ -111,11 +110,11 @@ def check_categories(content: dict, path: str, dataset: Any) -> list:
     findings = []
     if absent := [name for name in classes if name not in numbered]:
         findings.append(Finding('classes that the annotation file does not have', path,
-                                f'{_some(absent)}; it has {_some(list(names.values()))}'))
+                                f'{some(absent)}; it has {some(list(names.values()))}'))
     elif numbered != classes:
         findings.append(Finding(
             'classes in another order than in the annotation file, which mmdet follows', path,
-            f'{_some(classes)} in the config, {_some(numbered)} in the file'))
+            f'{some(classes)} in the config, {some(numbered)} in the file'))
     used = Counter(annotation.get('category_id') for annotation in content.get('annotations', ()))
     for category_id in sorted(used.keys() - set(dataset.cat_ids), key=str):
         findings.append(Finding(
@@ -125,14 +124,40 @@ def check_categories(content: dict, path: str, dataset: Any) -> list:
     return findings
 
 
+def _wrong_for_evaluation(annotation: dict, masks: bool) -> Iterator:
+    """Kinds of what is wrong with an annotation, and whether they break the evaluation."""
+    id_, crowd = annotation.get('id'), annotation.get('iscrowd')
+    if not isinstance(id_, int) or id_ == 0:
+        yield ("annotation whose id is no whole number other than 0: pycocotools would take what "
+               'is found there for missed'), True
+    if crowd not in (0, 1):
+        yield "annotation without 'iscrowd' 0 or 1, which the evaluation reads", True
+    if annotation.get('ignore') and not crowd:
+        yield "annotation with 'ignore', which pycocotools judges all the same", False
+    if masks and not _is_mask(annotation.get('segmentation')):
+        yield "annotation without a 'segmentation' that the evaluation of masks can read", True
+
+
+def _is_mask(segmentation: Any) -> bool:
+    """Whether it is a run-length encoding or polygons of three points and more."""
+    if isinstance(segmentation, dict):
+        return {'counts', 'size'} <= segmentation.keys()
+    return (isinstance(segmentation, list) and len(segmentation) > 0
+            and all(isinstance(polygon, list) and len(polygon) >= 6 for polygon in segmentation))
+
+
 def _check_annotation(annotation: dict, images: dict, place: str) -> list:
     if wrong := _wrong_entries(annotation, image_id=(int, str), category_id=int, bbox=list,
                                area=NUMBER):
         return [Finding('annotation without what mmdet reads', place, wrong)]
     image = images.get(annotation['image_id'])
     if image is None:
+        number, text = annotation['image_id'], str(annotation['image_id'])
+        if any(text == str(id_) for id_ in (images if isinstance(number, str) else ())):
+            return [Finding('image_id that is text where the id of the image is a number', place,
+                            repr(number))]
         return [Finding('annotation of an image that the file does not list', place,
-                        f'image_id {annotation["image_id"]}', breaks=False)]
+                        f'image_id {number}', breaks=False)]
     wrong = None if annotation.get('ignore', False) else _wrong_box(annotation, image)
     if wrong is None:
         return []
@@ -178,7 +203,7 @@ def _wrong_box(annotation: dict, image: dict) -> Optional[tuple]:
         return 'empty box, left out by mmdet', False
     if x >= image['width'] or y >= image['height'] or x + width <= 0 or y + height <= 0:
         return 'box outside the image, left out by mmdet', False
-    if width < 1 or height < 1 or annotation['area'] <= 0:
+    if width < 1 or height < 1 or not annotation['area'] > 0:
         return 'box thinner than a pixel or of area 0, left out by mmdet', False
     if (x < -EDGE or y < -EDGE or x + width > image['width'] + EDGE
             or y + height > image['height'] + EDGE):
@@ -186,6 +211,7 @@ def _wrong_box(annotation: dict, image: dict) -> Optional[tuple]:
     return None
 
 
-def _some(values: list, at_most: int = 8) -> str:
+def some(values: list, at_most: int = 8) -> str:
+    """The first values, and how many more there are."""
     more = f' and {len(values) - at_most} more' if len(values) > at_most else ''
     return ', '.join(map(str, values[:at_most])) + more

@@ -7,16 +7,19 @@ from typing import Any
 import cv2
 from mmengine import Config
 from mmengine.registry import DATASETS, init_default_scope
+from mmengine.runner import Runner
 from torch.utils.data import DataLoader
 from tqdm import tqdm
 
 from ...errors import UserError
-from ..datasets import annotation_files, check_datasets, dataset_leaves
+from ..datasets import check_datasets, complete_loader, dataset_leaves, type_name
 from ..environment import require_toolbox
 from ..heads import head_classes
-from .coco import check_categories, check_evaluator, check_records, read_coco
+from .coco import check_categories, check_records, read_coco
 from .findings import Examination, Finding
-from .samples import Samples
+from .loaders import check_batches, check_evaluation
+from .samples import IGNORED, Samples
+from .unread import unread_images
 
 #: What numpy says when mmengine joins the records of no sample at all.
 NO_RECORDS = 'need at least one array to concatenate'
@@ -45,7 +48,33 @@ def examine(cfg: Config, splits: Sequence, workers: int = 0) -> list:
     found = _distinct(cfg, splits)
     if not found:
         raise UserError(f'the config names no data set for {", ".join(splits)}')
-    return [_examine_one(cfg, keys, leaf, workers) for keys, leaf in found]
+    results = [_examine_one(cfg, keys, leaf, workers) for keys, leaf in found]
+    for split in splits:
+        if split == 'test' and 'val' in splits and all(
+                cfg.get(f'val_{part}') == cfg.get(f'test_{part}')
+                for part in ('dataloader', 'evaluator')):
+            continue
+        if mine := [one for one in results if any(key.startswith(split) for key in one.keys)]:
+            mine[0].findings += _examine_loader(cfg, split, mine)
+    return results
+
+
+def _examine_loader(cfg: Config, split: str, results: list) -> list:
+    """Build a loader as training does and judge it, unless its data sets cannot be built."""
+    if any(not one.num_samples for one in results):
+        return []
+    loop = type_name(cfg.get(f'{split}_cfg') or {})
+    if split == 'train' and (cfg.get('train_cfg') or {}).get('by_epoch'):
+        loop = 'EpochBasedTrainLoop'
+    try:
+        loader = Runner.build_dataloader(complete_loader(cfg, split))
+    except Exception as error:  # of steps and samplers in any state
+        text = str(error) or type(error).__name__
+        return [Finding('loader that cannot be built', f'{split}_dataloader', text)]
+    findings = check_batches(loader, split, loop)
+    if split != 'train':
+        findings += check_evaluation(loader, cfg.get(f'{split}_evaluator'), split)
+    return findings
 
 
 def _distinct(cfg: Config, splits: Sequence) -> list:
@@ -55,7 +84,7 @@ def _distinct(cfg: Config, splits: Sequence) -> list:
         dataset = (cfg.get(f'{split}_dataloader') or {}).get('dataset')
         for key, leaf in dataset_leaves(dataset, f'{split}_dataloader.dataset'):
             steps = [step for step in leaf.get('pipeline') or ()
-                     if isinstance(step, dict) and _name(step).startswith('Load')]
+                     if isinstance(step, dict) and type_name(step).startswith('Load')]
             leaf = dict(leaf, pipeline=steps, lazy_init=True)
             same = next((keys for keys, other in found if other == leaf), None)
             if same is None:
@@ -66,12 +95,8 @@ def _distinct(cfg: Config, splits: Sequence) -> list:
 
 
 def _examine_one(cfg: Config, keys: list, leaf: dict, workers: int) -> Examination:
-    result = Examination(keys, _name(leaf))
-    evaluators = [f'{split}_evaluator' for split in ('val', 'test')
-                  if f'{split}_dataloader.dataset' in keys]
-    metrics = {key: path for name in evaluators
-               for key, path in annotation_files(cfg.get(name), name)}
-    dataset = _build(leaf, metrics, result)
+    result = Examination(keys, type_name(leaf))
+    dataset = _build(leaf, result)
     if dataset is None:
         return result
     if not leaf['pipeline'] and 'img' not in dataset.get_data_info(0):
@@ -84,23 +109,27 @@ def _examine_one(cfg: Config, keys: list, leaf: dict, workers: int) -> Examinati
     samples = Samples(dataset, num_classes, _ignore_index(cfg))
     loader = DataLoader(samples, batch_size=None, num_workers=workers, collate_fn=_as_it_is,
                         worker_init_fn=_one_thread)
+    num_ignored = 0
     for findings, amounts, unit in tqdm(loader, desc=keys[0].split('_')[0], unit='image'):
         result.findings += findings
+        num_ignored += amounts.pop(IGNORED, 0)
         result.count(amounts)
         result.unit = result.unit or unit
     result.num_samples = len(samples)
+    result.findings += unread_images(dataset)
+    if num_ignored and len(result.amounts) == 1:
+        result.findings.append(_one_class(result, samples.ignore_index, leaf))
     if keys[0].startswith('train') and (absent := result.absent()):
         result.findings.append(
             Finding('class that never occurs', keys[0], ', '.join(absent), breaks=False))
     return result
 
 
-def _build(leaf: dict, metrics: dict, result: Examination) -> Any:
+def _build(leaf: dict, result: Examination) -> Any:
     """Build a data set and judge what its annotations say; None if it cannot be read.
 
     Args:
         leaf (dict): Its config.
-        metrics (dict[str, str]): Annotation files of the metrics that judge it, by their keys.
         result (Examination): Takes the findings.
     """
     key, dataset, content = result.keys[0], None, None
@@ -114,11 +143,7 @@ def _build(leaf: dict, metrics: dict, result: Examination) -> Any:
             result.findings += found
             if content is None:
                 return None
-            evaluated = any(not key.startswith('train') for key in result.keys)
-            result.findings += check_records(content, dataset.ann_file, evaluated)
-            for place, path in metrics.items():
-                if Path(path).resolve() != Path(dataset.ann_file).resolve():
-                    result.findings += check_evaluator(content, place, path)
+            result.findings += check_records(content, dataset.ann_file)
         dataset.full_init()
         if content is not None:
             result.findings += check_categories(content, dataset.ann_file, dataset)
@@ -134,6 +159,17 @@ def _build(leaf: dict, metrics: dict, result: Examination) -> Any:
             result.findings.append(Finding('data set cannot be built', key, text))
         return None
     return dataset
+
+
+def _one_class(result: Examination, ignore_index: int, leaf: dict) -> Finding:
+    label, = result.amounts
+    zero = ('reduce_zero_label=True turns label 0 into it and label 1 into 0; leave it out, or '
+            'write the classes as 1, 2, …' if leaf.get('reduce_zero_label') else
+            f'write another class as 1, 2, …, not as {ignore_index}')
+    return Finding(
+        'label maps of one class alone, beside pixels that are left out', result.keys[0],
+        f'label {label} and {ignore_index}: {ignore_index} means "no class", so a model that says '
+        f'{label} everywhere gets an IoU of 100; {zero}')
 
 
 def _is_coco(dataset: Any) -> bool:
@@ -157,11 +193,6 @@ def _ignore_index(cfg: Config) -> int:
     if isinstance(head, (list, tuple)):  # one after another; the last one decides
         head = head[-1]
     return head.get('ignore_index', 255)
-
-
-def _name(node: dict) -> str:
-    kind = node.get('type')
-    return getattr(kind, '__name__', str(kind)).split('.')[-1]
 
 
 def _as_it_is(sample: tuple) -> tuple:

@@ -11,9 +11,10 @@ import numpy as np
 from PIL import Image, UnidentifiedImageError
 from torch.utils.data import Dataset
 
-from ..images import damage, is_turned
+from ..images import damage, exceeds_eight_bits, is_turned
 from .findings import Finding
 
+IGNORED = None  # in place of the label of pixels without a class
 NOT_OPENED = (UnidentifiedImageError, Image.DecompressionBombError)
 
 
@@ -39,8 +40,8 @@ class Samples(Dataset):
         """Read one.
 
         Returns:
-            tuple[list[Finding], dict[int, int], str]: What is wrong; boxes, pixels or images by
-            label; and which of the three.
+            tuple[list[Finding], dict[int | None, int], str]: What is wrong; boxes, pixels or images
+            by label, pixels without a class under ``IGNORED``; and which of the three.
         """
         record = self.dataset.get_data_info(index)
         ignored = _ignored(record)
@@ -76,10 +77,11 @@ class Samples(Dataset):
         findings = _check_wide(labels, path)
         values, pixels = np.unique(labels, return_counts=True)
         amounts = dict(zip(values.tolist(), pixels.tolist()))
-        amounts.pop(self.ignore_index, None)
-        if not amounts:
+        if self.ignore_index in amounts:
+            amounts[IGNORED] = amounts.pop(self.ignore_index)
+        if not amounts.keys() - {IGNORED}:
             findings.append(Finding('no pixel has a class', path, breaks=False))
-        if wrong := self._out_of_range(amounts):
+        if wrong := self._out_of_range(amounts.keys() - {IGNORED}):
             more = ' after reduce_zero_label' if sample.get('reduce_zero_label') else ''
             num_pixels = sum(amounts[label] for label in wrong)
             findings.append(Finding(
@@ -143,6 +145,11 @@ def _check_image(sample: dict, path: str) -> list:
     data = Path(path).read_bytes()
     if wrong := damage(data):
         findings.append(Finding('damaged image', path, wrong, breaks=False))
+    elif sample['img'].dtype == np.uint8 and exceeds_eight_bits(data):
+        findings.append(Finding(
+            'image of more than eight bits, cut to eight by its loader', path,
+            f'its values arrive as {sample["img"].min()} to {sample["img"].max()} of 255; see '
+            '"Your own data" in README.md', breaks=False))
     others = {}
     if sample.get('height') is not None and sample.get('width') is not None:
         others['annotation'] = (sample['height'], sample['width'])
