@@ -5,7 +5,7 @@ _base_ = [
     'mmpretrain::_base_/schedules/imagenet_bs1024_adamw_swin.py',
     'mmpretrain::_base_/default_runtime.py'
 ]
-custom_imports = dict(imports=['mmqtvit.imagenet'])
+custom_imports = dict(imports=['mmqtvit.engine.imagenet'])
 
 data_preprocessor = dict(type='MultiResolutionDataPreprocessor', sizes=[128, 160, 192, 224])
 train_pipeline = [

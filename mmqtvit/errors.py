@@ -1,4 +1,9 @@
-"""The error that is the user's to mend."""
+"""Tells mistakes that a user can mend without a traceback."""
+
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 
 class UserError(Exception):
@@ -6,3 +11,30 @@ class UserError(Exception):
 
     The command lines print it without a traceback and exit with status 2.
     """
+
+
+class Interrupted(KeyboardInterrupt):
+    """Ctrl-C during training; the message says how to go on."""
+
+
+@contextmanager
+def report_user_errors() -> Iterator[None]:
+    """Wrap a command line: a :class:`UserError` prints its message and exits with status 2.
+
+    Ctrl-C exits with status 130. Any other exception is a bug and keeps its traceback. Of the
+    processes of a distributed run, one on each machine speaks.
+    """
+    try:
+        yield
+    except UserError as error:
+        _say(f'error: {error}')
+        raise SystemExit(2) from None
+    except KeyboardInterrupt as interrupt:
+        _say(str(interrupt) or 'interrupted')
+        raise SystemExit(130) from None
+
+
+def _say(text: str) -> None:
+    if os.environ.get('LOCAL_RANK', '0') == '0':
+        sys.stdout.flush()
+        print(text, file=sys.stderr)

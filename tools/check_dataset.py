@@ -5,9 +5,9 @@ from argparse import ArgumentParser
 from collections.abc import Sequence
 from typing import Optional
 
-from mmqtvit.engine import load_config, report_user_errors
-from mmqtvit.engine.arguments import CfgOptions
-from mmqtvit.engine.check_dataset import examine, print_report
+from mmqtvit.apis import load_config, report_user_errors
+from mmqtvit.apis.arguments import CfgOptions
+from mmqtvit.apis.check_dataset import examine, print_report
 
 SPLITS = ('train', 'val', 'test')
 

@@ -10,7 +10,7 @@ from typing import Optional
 from rich.console import Console
 from rich.table import Table
 
-from mmqtvit.engine import UserError, report_user_errors
+from mmqtvit.apis import UserError, report_user_errors
 from mmqtvit.weights import LAYOUTS, read_checkpoint
 from mmqtvit.weights.convert import ARCHS, convert_checkpoint, save_with_hash
 from mmqtvit.weights.load import group

@@ -3,8 +3,8 @@
 from argparse import ArgumentDefaultsHelpFormatter, ArgumentParser
 from pathlib import Path
 
+from mmqtvit.apis import UserError, report_user_errors
 from mmqtvit.demo import write_dataset
-from mmqtvit.engine import UserError, report_user_errors
 
 
 def main() -> None:

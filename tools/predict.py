@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Optional
 
-from mmqtvit.engine import load_config, report_user_errors
-from mmqtvit.engine.arguments import CfgOptions
-from mmqtvit.engine.images import find_images
-from mmqtvit.engine.inference import Predictor, predict
+from mmqtvit.apis import load_config, report_user_errors
+from mmqtvit.apis.arguments import CfgOptions
+from mmqtvit.apis.images import find_images
+from mmqtvit.apis.inference import Predictor, predict
 
 
 def main(argv: Optional[Sequence] = None) -> None:

@@ -7,8 +7,8 @@ from typing import Optional
 
 from rich.console import Console
 
-from mmqtvit.engine import report_user_errors
-from mmqtvit.engine.config import read_config
+from mmqtvit.apis import report_user_errors
+from mmqtvit.cfg.read import read_config
 from mmqtvit.swap import ARCH_NAMES, check_config, plan_swap, write_leaf
 from mmqtvit.swap.report import change_table, comments, summary_table
 

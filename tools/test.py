@@ -4,8 +4,8 @@ from argparse import ArgumentParser
 from collections.abc import Sequence
 from typing import Optional
 
-from mmqtvit.engine import load_config, report_user_errors, test
-from mmqtvit.engine.arguments import add_common_arguments, parse
+from mmqtvit.apis import load_config, report_user_errors, test
+from mmqtvit.apis.arguments import add_common_arguments, parse
 
 
 def main(argv: Optional[Sequence] = None) -> None:

@@ -9,10 +9,10 @@ from mmengine import Config
 from mmengine.registry import MODELS, DefaultScope
 from torch import Tensor, nn
 
-from ..engine.config import load_config
-from ..engine.device import replace_sync_bn
-from ..engine.environment import require_toolbox
-from ..engine.runner import explained
+from ..apis.runner import explained
+from ..cfg.device import replace_sync_bn
+from ..cfg.environment import require_toolbox
+from ..cfg.read import load_config
 from ..errors import UserError
 from ..weights.convert import ARCHS, build_backbone
 from .samples import make_samples

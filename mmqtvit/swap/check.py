@@ -12,11 +12,11 @@ from mmengine.hub import get_config
 from mmengine.registry import DefaultScope
 from torch import nn
 
-from ..engine.device import replace_sync_bn
-from ..engine.environment import require_toolbox
+from ..cfg.device import replace_sync_bn
+from ..cfg.environment import require_toolbox
+from ..cfg.image_size import config_image_size
 from ..errors import UserError
 from ..weights.read import is_address
-from .image_size import config_image_size
 from .probe import build_without_weights, quiet
 from .refuse import find_backbone, type_name
 from .samples import is_self_supervised, make_batch

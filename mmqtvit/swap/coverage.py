@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Sequence
 from importlib.metadata import version
 
-from ..engine.environment import PACKAGES
+from ..cfg.environment import PACKAGES
 from .sweep import BROKEN, FAILED, LONG_SIDE, REFUSED, RUNS
 
 INTRODUCTION = """# Configs that take our backbone

@@ -8,7 +8,7 @@ from typing import Any, Optional
 from mmengine import Config
 from yapf.yapflib.yapf_api import FormatCode
 
-from ..engine.environment import PACKAGES
+from ..cfg.environment import PACKAGES
 from ..errors import UserError
 
 STYLE = dict(

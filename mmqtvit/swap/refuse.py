@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from ..cfg.tree import as_list, type_name
 from ..errors import UserError
 
 BRANCHES = 'has branches of its own, which its heads and auxiliary losses are written for'
@@ -60,12 +61,6 @@ class SwapRefused(UserError):
         self.reason = reason
 
 
-def type_name(part: Any) -> str:
-    """Name of the class that a part of a config builds, without scope and module; '' for none."""
-    kind = part.get('type') if isinstance(part, dict) else None
-    return '' if kind is None else getattr(kind, '__name__', str(kind)).split('.')[-1]
-
-
 def find_backbone(model: Any) -> dict:
     """The part of a model's config that has the backbone: the model or the detector in it.
 
@@ -117,10 +112,3 @@ def _check(part: dict) -> None:
         raise SwapRefused(f'{type_name(part)} {PAIRED} ({", ".join(texts)})')
     if not part.get('neck') and not any(heads):
         raise SwapRefused('it has neither neck nor head: nothing is left beside the backbone')
-
-
-def as_list(value: Any) -> list:
-    """A list of what may be one, several or none."""
-    if value is None:
-        return []
-    return list(value) if isinstance(value, (list, tuple)) else [value]

@@ -8,9 +8,9 @@ from typing import Optional, Union
 from mmengine import Config
 
 from ..backbones.arch import NUM_STAGES
-from ..engine.environment import require_toolbox
+from ..cfg.environment import require_toolbox
+from ..cfg.image_size import config_image_size
 from ..errors import UserError
-from .image_size import config_image_size
 from .normalise import set_normalisation
 from .probe import Probe, build_without_weights, probe
 from .readers import adapt_readers

@@ -16,9 +16,9 @@ from mmengine import Config
 from mmengine.utils import get_installed_path
 from tqdm import tqdm
 
+from ..cfg.image_size import config_image_size
 from ..errors import UserError
 from .check import CheckFailed, check_config
-from .image_size import config_image_size
 from .leaf import leaf_text
 from .recipe import NOT_FROZEN
 from .refuse import WRAPPERS, type_name

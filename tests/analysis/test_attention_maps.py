@@ -21,8 +21,8 @@ from mmqtvit.analysis.operators import LITERAL, build
 from mmqtvit.attention import KERNELS
 from mmqtvit.errors import UserError
 
-from ..archs import ARCHS
-from ..engine.toy import write_toy
+from ..helpers.archs import ARCHS
+from ..helpers.toy import write_toy
 
 IMAGE = np.random.default_rng(0).integers(0, 255, (40, 60, 3), np.uint8)
 

@@ -8,7 +8,7 @@ from mmqtvit.analysis.models import build_model
 from mmqtvit.analysis.timing import Schedule
 from mmqtvit.errors import UserError
 
-from ..engine.toy import write_toy
+from ..helpers.toy import write_toy
 
 CPU = torch.device('cpu')
 ONCE = Schedule(1, 1)

@@ -8,8 +8,8 @@ from mmqtvit.analysis.models import build_model
 from mmqtvit.errors import UserError
 from mmqtvit.layers import MultiScaleAttention
 
-from ..archs import ARCHS
-from ..engine.toy import write_toy
+from ..helpers.archs import ARCHS
+from ..helpers.toy import write_toy
 
 #: Published, in G at 224×224.
 CLASSIFIERS = {1: 0.52, 2: 1.60, 3: 3.97, 4: 5.26, 5: 6.96, 6: 27.60}

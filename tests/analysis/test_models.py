@@ -4,7 +4,7 @@ import torch
 from mmqtvit.analysis.models import WholeModel, build_model, parse_kernel, parse_size
 from mmqtvit.errors import UserError
 
-from ..engine.toy import write_toy
+from ..helpers.toy import write_toy
 
 
 def test_backbones():

@@ -8,7 +8,7 @@ import pytest
 from mmqtvit.analysis.trials import Result, describe, plan, read_result, run
 from mmqtvit.errors import UserError
 
-from ..engine.toy import write_toy
+from ..helpers.toy import write_toy
 from ..tools.test_command_lines import status, tool
 
 KERNELS = ['ReLULinear', 'CompactQuadraticTaylor:beta=None']

@@ -6,8 +6,8 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.utils.flop_counter import FlopCounterMode
 
 from mmqtvit.attention import KERNELS, SoftmaxResidual, build_kernel
-from tests.attention.cases import CASES, make_qkv, name_of, sums_to_one
 from tests.attention.oracles import ORACLES, explicit
+from tests.helpers.kernels import CASES, make_qkv, name_of, sums_to_one
 
 SIZES = [(1, 1), (1, 7), (7, 10), (25, 42)]
 DTYPES = [torch.float32, torch.bfloat16, torch.float16]

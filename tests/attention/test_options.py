@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from mmqtvit.attention import KERNELS, LinearKernel, build_kernel
-from tests.attention.cases import make_qkv
+from tests.helpers.kernels import make_qkv
 
 LINEAR = [name for name, cls in KERNELS.items() if issubclass(cls, LinearKernel)]
 

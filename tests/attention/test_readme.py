@@ -8,8 +8,8 @@ import pytest
 import torch
 
 from mmqtvit.attention import KERNELS, build_kernel
-from tests.attention.cases import make_qkv
 from tests.attention.oracles import divided, inner
+from tests.helpers.kernels import make_qkv
 
 
 @pytest.fixture(scope='module')

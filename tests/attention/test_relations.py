@@ -4,8 +4,8 @@ import pytest
 import torch
 
 from mmqtvit.attention import build_kernel
-from tests.attention.cases import make_qkv
 from tests.attention.oracles import explicit
+from tests.helpers.kernels import make_qkv
 
 SIZE = (7, 10)
 

@@ -5,7 +5,7 @@ import torch
 from torch.autograd.graph import saved_tensors_hooks
 
 from mmqtvit.attention import ReleasedQuadraticTaylor, released
-from tests.attention.cases import make_qkv
+from tests.helpers.kernels import make_qkv
 
 
 @pytest.mark.parametrize('scale', [1e-4, 1e3, -1., 2.])

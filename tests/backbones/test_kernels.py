@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from mmqtvit import EfficientViT, QTViT
-from tests.attention.cases import CASES, name_of
+from tests.helpers.kernels import CASES, name_of
 
 # QT-ViT-1 with half the channels and fewer blocks.
 NARROW = dict(series='b', widths=[8, 16, 32, 64, 128], depths=[1, 2, 2, 1, 2], head_dim=16)

@@ -9,9 +9,9 @@ import pytest
 import torch
 from mmengine.registry import init_default_scope
 
+from mmqtvit.apis import load_config
+from mmqtvit.apis.arguments import add_common_arguments
 from mmqtvit.attention import KERNELS, AttentionKernel
-from mmqtvit.engine import load_config
-from mmqtvit.engine.arguments import add_common_arguments
 from mmqtvit.layers import MultiScaleAttention, SkipAttention
 from tests.configs.test_configs import (
     CONFIGS,

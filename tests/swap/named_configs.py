@@ -5,7 +5,7 @@ from typing import Any
 
 from mmengine import Config
 
-from mmqtvit.engine.device import replace_sync_bn
+from mmqtvit.cfg.device import replace_sync_bn
 
 DETECTORS = {
     'retinanet': 'retinanet/retinanet_r50_fpn_1x_coco.py',

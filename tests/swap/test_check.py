@@ -6,11 +6,11 @@ import pytest
 import torch
 from mmengine.registry import MODELS
 
-from mmqtvit.engine.config import read_config
+from mmqtvit.cfg.read import read_config
 from mmqtvit.errors import UserError
 from mmqtvit.swap import CheckFailed, check_config, plan_swap
 
-from ..engine.toy import write_toy
+from ..helpers.toy import write_toy
 
 # One of each way in which heads take truth; the others of a family differ in their layers.
 LOSS_STEPS = [

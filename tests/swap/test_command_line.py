@@ -5,7 +5,7 @@ from mmengine import Config
 
 from mmqtvit.swap import ARCH_NAMES
 
-from ..engine.toy import write_toy
+from ..helpers.toy import write_toy
 from ..tools.test_command_lines import status, tool
 
 

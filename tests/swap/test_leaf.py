@@ -6,12 +6,12 @@ import pytest
 from mmengine import Config
 from mmengine.config import ConfigDict
 
-from mmqtvit.engine.config import read_config
+from mmqtvit.cfg.read import read_config
 from mmqtvit.errors import UserError
 from mmqtvit.swap import plan_swap, write_leaf
 from mmqtvit.swap.leaf import base_reference, commented, difference, source
 
-from ..engine.toy import write_toy
+from ..helpers.toy import write_toy
 
 ARCH = dict(series='b', widths=[4, 8, 8, 16, 24], depths=[1, 1, 1, 1, 1], head_dim=8)
 

@@ -4,7 +4,7 @@ import pytest
 from mmengine import Config
 
 import mmqtvit
-from mmqtvit.engine.config import read_config
+from mmqtvit.cfg.read import read_config
 from mmqtvit.errors import UserError
 from mmqtvit.swap import SwapRefused, plan_swap
 

@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 import torch
 
-from mmqtvit.engine import report_user_errors
+from mmqtvit.apis import report_user_errors
 
-from ..engine.toy import write_toy
+from ..helpers.toy import write_toy
 
 ROOT = Path(__file__).parents[2]
 TOOLS = ROOT / 'tools'

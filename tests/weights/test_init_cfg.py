@@ -8,7 +8,7 @@ from mmengine.registry import DefaultScope, init_default_scope
 from mmqtvit import EfficientViT, QTViT
 from mmqtvit.errors import UserError
 from mmqtvit.weights import LAYOUTS
-from tests.archs import ARCHS
+from tests.helpers.archs import ARCHS
 
 
 @pytest.fixture

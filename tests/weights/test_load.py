@@ -9,7 +9,7 @@ from mmqtvit import EfficientViT, QTViT
 from mmqtvit.errors import UserError
 from mmqtvit.necks import ClassifierNeck
 from mmqtvit.weights import LAYOUTS, load_weights
-from tests.archs import ARCHS
+from tests.helpers.archs import ARCHS
 
 
 class Classifier(nn.Module):

@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import Optional
 
 from mmqtvit.analysis.attention_maps import compute_maps, plot_maps
+from mmqtvit.apis import UserError, report_user_errors
+from mmqtvit.apis.images import UnreadableImage, read_image
 from mmqtvit.attention import KERNELS
-from mmqtvit.engine import UserError, report_user_errors
-from mmqtvit.engine.images import UnreadableImage, read_image
 from mmqtvit.weights.convert import ARCHS
 
 

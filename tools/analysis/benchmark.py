@@ -9,7 +9,7 @@ from mmqtvit.analysis.benchmark import DTYPES, EAGER, MODES, PASSES, Plan, run
 from mmqtvit.analysis.models import SPEC_HELP, parse_size
 from mmqtvit.analysis.report import conditions
 from mmqtvit.analysis.results import describe, plot_ratios, save
-from mmqtvit.engine import report_user_errors
+from mmqtvit.apis import report_user_errors
 
 
 def main(argv: Optional[Sequence] = None) -> None:

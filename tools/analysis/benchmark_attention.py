@@ -12,8 +12,8 @@ from mmqtvit.analysis.models import parse_size
 from mmqtvit.analysis.operators import LITERAL, least_ms, plot_scaling, run, tokens
 from mmqtvit.analysis.report import conditions
 from mmqtvit.analysis.results import describe, in_short, save
+from mmqtvit.apis import report_user_errors
 from mmqtvit.attention import KERNELS
-from mmqtvit.engine import report_user_errors
 
 
 def main(argv: Optional[Sequence] = None) -> None:

@@ -16,8 +16,8 @@ from mmqtvit.analysis.kernels import (
 from mmqtvit.analysis.models import parse_size
 from mmqtvit.analysis.report import conditions
 from mmqtvit.analysis.results import in_short, save_records
+from mmqtvit.apis import UserError, report_user_errors
 from mmqtvit.attention import KERNELS
-from mmqtvit.engine import UserError, report_user_errors
 from mmqtvit.weights.convert import ARCHS
 
 

@@ -6,8 +6,8 @@ from typing import Optional
 
 from mmqtvit.analysis.counting import count, describe
 from mmqtvit.analysis.models import SPEC_HELP, build_model
-from mmqtvit.engine import report_user_errors
-from mmqtvit.engine.arguments import CfgOptions
+from mmqtvit.apis import report_user_errors
+from mmqtvit.apis.arguments import CfgOptions
 
 
 def main(argv: Optional[Sequence] = None) -> None:

@@ -4,7 +4,7 @@ from argparse import ArgumentParser
 from pathlib import Path
 
 from mmqtvit.analysis.curves import plot_runs, read_run
-from mmqtvit.engine import UserError, report_user_errors
+from mmqtvit.apis import UserError, report_user_errors
 
 
 def main() -> None:

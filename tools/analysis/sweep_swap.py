@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Optional
 
-from mmqtvit.engine import report_user_errors
-from mmqtvit.engine.environment import PACKAGES
+from mmqtvit.apis import report_user_errors
+from mmqtvit.cfg.environment import PACKAGES
 from mmqtvit.swap import ARCH_NAMES
 from mmqtvit.swap.coverage import counts_table, coverage_report
 from mmqtvit.swap.sweep import run_sweep

@@ -8,8 +8,8 @@ from typing import Optional
 
 from mmqtvit.analysis.report import write_csv
 from mmqtvit.analysis.trials import describe, plan, read_result, run
+from mmqtvit.apis import report_user_errors
 from mmqtvit.attention import KERNELS
-from mmqtvit.engine import report_user_errors
 
 TRAIN = Path(__file__).parents[1] / 'train.py'
 

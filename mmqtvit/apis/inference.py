@@ -1,0 +1,287 @@
+"""Predicts on image files through the toolboxes' own inferencers."""
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Optional
+
+import cv2
+import numpy as np
+import torch
+from mmengine import Config
+from mmengine.device import get_device
+from mmengine.registry import DATASETS, init_default_scope
+from tqdm import tqdm
+
+from ..cfg.datasets import dataset_leaves
+from ..cfg.device import adapt_to_device
+from ..cfg.environment import require_toolbox
+from ..cfg.heads import head_classes
+from ..errors import UserError
+from ..weights.read import read_checkpoint
+from ..weights.safe_load import allow_openmmlab_checkpoints
+from .checkpoint import check_match, translate
+from .images import UnreadableImage, read_image
+from .runner import explained
+
+TOP = 5  # classes in the record of a classifier
+OPACITY = 0.6  # of the classes' colours over the image
+
+
+class Predictor:
+    """A model with its toolbox's inferencer around it.
+
+    Args:
+        cfg (Config): As from :func:`load_config`; changed in place.
+        checkpoint (str): A checkpoint that training wrote, or the like.
+        device (str, optional): Such as 'cpu' or 'cuda:1'. Defaults to None, the best there is.
+        score_thr (float): Instances that score less are left out. Defaults to 0.3.
+
+    Raises:
+        UserError: If the checkpoint, the toolbox or the device are missing or unfit, or the config
+            does not build.
+    """
+
+    def __init__(self,
+                 cfg: Config,
+                 checkpoint: str,
+                 device: Optional[str] = None,
+                 score_thr: float = 0.3) -> None:
+        self.scope, self.score_thr = cfg.get('default_scope'), score_thr
+        require_toolbox(cfg)
+        weights = read_checkpoint(checkpoint)
+        device = _check_device(device or get_device())
+        _take_one_dataset(cfg)
+        adapt_to_device(cfg, training=False)
+        init_default_scope(self.scope)
+        with allow_openmmlab_checkpoints(), explained(cfg):
+            self.inferencer = _build_inferencer(cfg, device)
+            meta = dataset_meta(cfg, weights)
+        translated = translate(self.inferencer.model, weights, checkpoint, training=False)
+        state_dict = (translated[0] if translated else
+                      check_match(self.inferencer.model, weights, checkpoint, training=False))
+        self.inferencer.model.load_state_dict(state_dict, strict=False)
+        self.classes = meta.get('classes')
+        number = max(head_classes(cfg).values(), default=0)
+        if self.classes and len(self.classes) < number:
+            raise UserError(f'{checkpoint} or the data set names {len(self.classes)} classes, the '
+                            f'model of the config has {number}')
+        self.inferencer.model.dataset_meta = meta
+        if self.inferencer.visualizer is not None:
+            self.inferencer.visualizer.dataset_meta = meta
+
+    def __call__(self, image: np.ndarray) -> tuple:
+        """Predict on one image.
+
+        Args:
+            image (np.ndarray): (H, W, 3), uint8, BGR.
+
+        Returns:
+            tuple[np.ndarray, dict, np.ndarray | None]: The picture, (H, W, 3), RGB; what was
+            predicted, as JSON can hold it; a segmentor's class indices, (H, W).
+
+        Raises:
+            UserError: If the model predicts nothing of what is drawn here.
+        """
+        rgb = np.ascontiguousarray(image[..., ::-1])
+        batch = next(iter(self.inferencer.preprocess([image], 1)))
+        if self.scope == 'mmdet':
+            batch = batch[1]  # the first is the image as it was given
+        sample = self.inferencer.forward(batch)[0].cpu()
+        record = dict(height=image.shape[0], width=image.shape[1])
+        if self.scope == 'mmdet':
+            picture, predicted, labels = *self._instances(rgb, sample), None
+        elif self.scope == 'mmseg':
+            picture, predicted, labels = self._segments(rgb, sample)
+        else:
+            picture, predicted, labels = *self._scores(rgb, sample), None
+        return picture, {**record, **predicted}, labels
+
+    def _instances(self, rgb: np.ndarray, sample: Any) -> tuple:
+        if 'pred_instances' not in sample:
+            raise UserError('this detector predicts no instances but '
+                            f'{", ".join(sample.keys()) or "nothing"}, which is not drawn here')
+        sample.pred_instances = sample.pred_instances[sample.pred_instances.scores > self.score_thr]
+        picture = self.inferencer.visualize(
+            [rgb], [sample], return_vis=True, pred_score_thr=self.score_thr)[0]
+        found = self.inferencer.pred2dict(sample)
+        instances = []
+        for index, (label, score) in enumerate(zip(found['labels'], found['scores'])):
+            instance = dict(label=label, name=self._name(label), score=score,
+                            bbox=found['bboxes'][index])
+            if 'masks' in found:
+                instance['mask'] = found['masks'][index]
+            instances.append(instance)
+        return picture, dict(instances=instances)
+
+    def _segments(self, rgb: np.ndarray, sample: Any) -> tuple:
+        if 'pred_sem_seg' not in sample:
+            raise UserError('this segmentor predicts no classes but '
+                            f'{", ".join(sample.keys()) or "nothing"}, which is not drawn here')
+        picture = self.inferencer.visualize([rgb], [sample], return_vis=True, opacity=OPACITY)[0]
+        labels = sample.pred_sem_seg.data[0].numpy()
+        values, pixels = np.unique(labels, return_counts=True)
+        classes = [dict(label=int(value), name=self._name(value), fraction=count / labels.size)
+                   for value, count in sorted(zip(values, pixels), key=lambda pair: -pair[1])]
+        return picture, dict(classes=classes), labels
+
+    def _scores(self, rgb: np.ndarray, sample: Any) -> tuple:
+        from mmpretrain.visualization import UniversalVisualizer
+        picture = UniversalVisualizer().visualize_cls(
+            rgb, sample, classes=self.classes, draw_gt=False)
+        scores, labels = sample.pred_score.topk(min(TOP, len(sample.pred_score)))
+        return picture, dict(classes=[
+            dict(label=label, name=self._name(label), score=score)
+            for label, score in zip(labels.tolist(), scores.tolist())])
+
+    def _name(self, label: int) -> str:
+        return str(self.classes[label]) if self.classes else str(label)
+
+
+def predict(predictor: Predictor, images: Sequence, out: Path) -> tuple:
+    """Predict on files and write a picture and a JSON file for each, with a progress bar.
+
+    A segmentor's class indices go into a PNG file too. Files that cannot be read are skipped.
+
+    Args:
+        predictor (Predictor): The model.
+        images (Sequence[Path]): From :func:`find_images`.
+        out (Path): Folder; made if it is not there.
+
+    Returns:
+        tuple[dict, dict]: By path of the image why it was skipped, and what is wrong with one on
+        which was predicted all the same.
+
+    Raises:
+        UserError: If a picture would replace one of the images, or cannot be written, or the model
+            fails on every image.
+    """
+    targets = output_stems(images, out)
+    skipped, damaged, failures = {}, {}, []
+    try:
+        Path(out).mkdir(parents=True, exist_ok=True)
+        for path, target in tqdm(list(zip(images, targets)), desc='predicting', unit='image'):
+            try:
+                image, wrong = read_image(path)
+                _write(predictor(image), path, target)
+            except UnreadableImage as reason:
+                skipped[path] = str(reason)
+            except (OSError, UserError):
+                raise
+            except Exception as error:  # of models, drawing and memory, on images of odd sizes
+                text = str(error).strip().split('\n')[0]
+                skipped[path] = f'{type(error).__name__}: {text}'
+                failures.append(skipped[path])
+            else:
+                if wrong:
+                    damaged[path] = wrong
+    except OSError as error:
+        raise UserError(f'cannot write into {out}: {error}') from error
+    if failures and len(skipped) == len(images):
+        raise UserError(f'the model of the config fails on every image: {failures[0]}')
+    return skipped, damaged
+
+
+def _write(predicted: tuple, path: Path, target: Path) -> None:
+    picture, record, labels = predicted
+    _write_image(target.with_name(f'{target.name}.jpg'), picture[..., ::-1])
+    if labels is not None:
+        label_map = target.with_name(f'{target.name}_labels.png')
+        _write_image(label_map, labels.astype(np.uint8 if labels.max() < 256 else 'uint16'))
+        record['label_map'] = label_map.name
+    record = dict(image=str(path), **record)
+    target.with_name(f'{target.name}.json').write_text(json.dumps(record, indent=1))
+
+
+def output_stems(images: Sequence, out: Path) -> list:
+    """Paths without suffix for what is predicted on each image; a number tells equal names apart.
+
+    Raises:
+        UserError: If some of the images are in the folder: pictures might replace them, and JSON
+            files the annotations beside them.
+    """
+    taken, stems = set(), []
+    for path in images:
+        if Path(path).resolve().parent == Path(out).resolve():
+            raise UserError(f'--out {out} is the folder of the image {path}, which or whose '
+                            'annotation might be replaced; name another folder')
+        name, number = Path(path).stem, 1
+        while name in taken:
+            number += 1
+            name = f'{Path(path).stem}_{number}'
+        taken.add(name)
+        stems.append(Path(out, name))
+    return stems
+
+
+def dataset_meta(cfg: Config, checkpoint: dict) -> dict:
+    """Class names and palette: of the checkpoint, else of the config's test data set.
+
+    Args:
+        cfg (Config): One with a test data set.
+        checkpoint (dict): As :func:`read_checkpoint` returns it.
+
+    Returns:
+        dict: 'classes' and 'palette', None where neither has them.
+    """
+    dataset = dict(cfg.test_dataloader.dataset, pipeline=[], lazy_init=True)
+    own = DATASETS.build(dataset).metainfo
+    meta = checkpoint.get('meta')
+    kept = meta.get('dataset_meta') if isinstance(meta, dict) else None
+    kept = {key.lower(): value for key, value in kept.items()} if isinstance(kept, dict) else {}
+    classes = kept.get('classes') or own.get('classes')
+    palettes = (own.get('palette'), kept.get('palette'))
+    fitting = [palette for palette in palettes
+               if palette is not None and (classes is None or len(palette) == len(classes))]
+    # mmdet takes a colour that is a list for a list of colours.
+    return dict(classes=classes, palette=list(map(tuple, fitting[0])) if fitting else None)
+
+
+def _check_device(device: str) -> str:
+    try:
+        torch.empty(0, device=device)
+    except (RuntimeError, AssertionError) as error:  # torch built without CUDA asserts
+        reason = str(error).split('\n')[0]
+        raise UserError(f'--device {device} cannot be used: {reason}') from error
+    return device
+
+
+def _take_one_dataset(cfg: Config) -> None:
+    """Leave of the test data its first set alone, whose pipeline the inferencers take."""
+    dataset = (cfg.get('test_dataloader') or {}).get('dataset')
+    leaves = [leaf for _, leaf in dataset_leaves(dataset, 'test_dataloader.dataset')]
+    if not leaves or not leaves[0].get('pipeline'):
+        raise UserError('the config must have test_dataloader.dataset.pipeline, by which images '
+                        'are prepared for the model')
+    steps = [str(step.get('type')) for step in leaves[0].pipeline]
+    if cfg.default_scope != 'mmpretrain' and not any('LoadImage' in step for step in steps):
+        raise UserError('test_dataloader.dataset.pipeline must have the step LoadImageFromFile, it '
+                        f'has {", ".join(steps)}')
+    if not isinstance(cfg.get('model'), dict):
+        raise UserError(f'the config must have a model, got model={cfg.get("model")}')
+    cfg.test_dataloader.dataset = leaves[0]
+
+
+def _build_inferencer(cfg: Config, device: str) -> Any:
+    """With random weights: loading would list what does not fit before it is judged."""
+    if cfg.default_scope == 'mmdet':
+        from mmdet.apis import DetInferencer
+        cfg.setdefault('visualizer', dict(type='DetLocalVisualizer', name='visualizer'))
+        return DetInferencer(cfg, None, device, show_progress=False)
+    if cfg.default_scope == 'mmseg':
+        from mmseg.apis import MMSegInferencer
+        cfg.setdefault('visualizer', dict(type='SegLocalVisualizer', name='visualizer'))
+        return MMSegInferencer(cfg, None, device=device)
+    from mmpretrain.apis import ImageClassificationInferencer
+    return ImageClassificationInferencer(cfg, False, device)
+
+
+def _write_image(path: Path, image: np.ndarray) -> None:
+    try:
+        written, encoded = cv2.imencode(path.suffix, image)
+    except cv2.error:
+        written = False
+    if not written:
+        height, width = image.shape[:2]
+        raise ValueError(f'{width}×{height} pixels cannot be written as {path.suffix}')
+    path.write_bytes(encoded.tobytes())

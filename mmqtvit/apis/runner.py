@@ -1,0 +1,194 @@
+"""Training and testing through mmengine's runner."""
+
+import logging
+import pickle
+import re
+import traceback
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Optional
+
+from mmengine import Config
+from mmengine.registry import RUNNERS
+from mmengine.runner import Runner
+
+from ..cfg.datasets import check_datasets, complete_loader
+from ..cfg.device import adapt_to_device, join_processes
+from ..cfg.environment import require_toolbox
+from ..cfg.read import enable_amp, enable_auto_scale_lr
+from ..errors import Interrupted, UserError
+from ..weights.read import read_checkpoint, refusal
+from ..weights.safe_load import CAN_RESTRICT, allow_openmmlab_checkpoints
+from .check_dataset.loaders import RefuseLoaders
+from .checkpoint import LoadTranslated, check_match, check_resumable, latest_checkpoint, translate
+from .test_options import (
+    FuseConvBN,
+    augment_at_test_time,
+    draw_predictions,
+    drop_averaging,
+    keep_predictions,
+)
+
+WRONG_ARGUMENTS = re.compile(r'\(\) (got an unexpected keyword|missing \d+ required)')
+
+
+def train(cfg: Config,
+          resume: Optional[str] = None,
+          amp: bool = False,
+          auto_scale_lr: bool = False) -> None:
+    """Train the model of a config.
+
+    Args:
+        cfg (Config): As from :func:`load_config`; changed in place.
+        resume (str, optional): A checkpoint to go on from, or 'auto' for the latest in the work
+            dir, if there is one. Defaults to None.
+        amp (bool): Whether to train in automatic mixed precision. Defaults to False.
+        auto_scale_lr (bool): Whether to scale the learning rate with the number of images a step.
+            Defaults to False.
+
+    Raises:
+        UserError: If the data set, a checkpoint, the toolbox or mmcv's operators are missing or
+            unfit, or the config does not build.
+        Interrupted: On Ctrl-C; the message says how to go on.
+    """
+    require_toolbox(cfg)
+    check_datasets(cfg, ('train', 'val'))
+    if amp:
+        enable_amp(cfg)
+    if auto_scale_lr:
+        enable_auto_scale_lr(cfg)
+    notes = adapt_to_device(cfg)
+    notes += _choose_start(cfg, resume)
+    runner = None
+    try:
+        with _prepared(cfg, notes, training=True) as runner:
+            runner.train()
+    except KeyboardInterrupt:
+        raise Interrupted(_how_to_go_on(cfg, runner)) from None
+
+
+def test(cfg: Config,
+         checkpoint: str,
+         out: Optional[str] = None,
+         show_dir: Optional[str] = None,
+         show: bool = False,
+         wait_time: float = 2.,
+         tta: bool = False,
+         fuse_conv_bn: bool = False) -> dict:
+    """Evaluate a checkpoint.
+
+    Args:
+        cfg (Config): As from :func:`load_config`; changed in place.
+        checkpoint (str): File, or anything that mmengine's loader takes.
+        out (str, optional): Where to keep the predictions, see :func:`keep_predictions`. Defaults
+            to None.
+        show_dir (str, optional): Where to write pictures. Defaults to None.
+        show (bool): Whether to show pictures in a window. Defaults to False.
+        wait_time (float): Seconds per picture in the window. Defaults to 2.
+        tta (bool): Whether to augment at test time. Defaults to False.
+        fuse_conv_bn (bool): Whether to fold batch norms into convolutions, for speed. Defaults to
+            False.
+
+    Returns:
+        dict: The metrics.
+
+    Raises:
+        UserError: As in :func:`train`.
+    """
+    require_toolbox(cfg)
+    check_datasets(cfg, ('test', ))
+    notes = adapt_to_device(cfg, training=False)
+    if show or show_dir:
+        draw_predictions(cfg, show_dir, show, wait_time)
+    if tta:
+        augment_at_test_time(cfg)
+    if out:
+        keep_predictions(cfg, out)
+    if fuse_conv_bn:
+        drop_averaging(cfg)
+    cfg.load_from, cfg.resume = checkpoint, False
+    with _prepared(cfg, notes, training=False) as runner:
+        if fuse_conv_bn:
+            runner.register_hook(FuseConvBN())
+        return runner.test()
+
+
+def _choose_start(cfg: Config, resume: Optional[str]) -> list:
+    """Set ``load_from`` and ``resume``; 'auto' without a checkpoint starts as the config says."""
+    if resume is None and cfg.get('resume'):
+        resume = cfg.get('load_from') or 'auto'
+    cfg.resume = False
+    if resume == 'auto':
+        resume = latest_checkpoint(cfg.work_dir)
+        if resume is None:
+            return [f'Nothing to resume in {cfg.work_dir}, training starts from the beginning']
+    if resume is not None:
+        cfg.load_from, cfg.resume = resume, True
+    return []
+
+
+@contextmanager
+def _prepared(cfg: Config, notes: list, training: bool) -> Iterator[Runner]:
+    """The runner, with its checkpoint looked through; what users get wrong becomes UserError."""
+    for split in ('train', 'val', 'test'):
+        if cfg.get(f'{split}_dataloader'):
+            complete_loader(cfg, split)
+    source = cfg.get('load_from')
+    checkpoint = read_checkpoint(source) if source else None
+    if checkpoint and cfg.resume:
+        check_resumable(checkpoint, source)
+    join_processes(cfg)
+    with allow_openmmlab_checkpoints(), explained(cfg):
+        runner = RUNNERS.build(cfg) if 'runner_type' in cfg else Runner.from_cfg(cfg)
+        runner.register_hook(RefuseLoaders(
+            {split: cfg.get(f'{split}_evaluator') for split in ('val', 'test')}))
+        for note in notes:
+            runner.logger.info(note)
+        if checkpoint:
+            if not CAN_RESTRICT:
+                runner.logger.warning('Before torch 2.6 a checkpoint can run code when it is '
+                                      f'loaded: {source} should be from a source you trust')
+            # A resumed run takes all of its own file, optimiser and averages included.
+            translated = (None if cfg.resume else
+                          translate(runner.model, checkpoint, source, training))
+            if translated is None:
+                check_match(runner.model, checkpoint, source, training)
+            else:
+                state_dict, report = translated
+                runner.register_hook(LoadTranslated(state_dict))
+                level = logging.WARNING if report.incomplete else logging.INFO
+                runner.logger.log(level, f'{source}: {report}')
+            del checkpoint
+        yield runner
+
+
+@contextmanager
+def explained(cfg: Config) -> Iterator[None]:
+    """Turn what goes wrong when the parts of a config are built into a UserError.
+
+    Only what a constructor raises on purpose, or a call with wrong arguments; the rest are bugs.
+    """
+    try:
+        yield
+    except pickle.UnpicklingError as error:  # of init_cfg; load_from was read before
+        raise UserError(refusal('a checkpoint that the config names', error)) from error
+    except (AssertionError, KeyError, TypeError, ValueError) as error:
+        frames = list(traceback.walk_tb(error.__traceback__))
+        builders = [frame for frame, _ in frames if frame.f_code.co_name == 'build_from_cfg']
+        text = str(error.args[0]) if error.args else type(error).__name__
+        raising = traceback.extract_tb(error.__traceback__)[-1].line or ''
+        on_purpose = raising.startswith(('raise ', 'assert '))
+        if not builders or not (on_purpose or WRONG_ARGUMENTS.search(text)):
+            raise
+        kind = builders[-1].f_locals.get('obj_type')
+        raise UserError(f'{cfg.filename}: cannot build {getattr(kind, "__name__", kind)}: '
+                        f'{text}') from error
+
+
+def _how_to_go_on(cfg: Config, runner: Optional[Runner]) -> str:
+    at = f' at iteration {runner.iter}' if runner is not None else ''
+    last = latest_checkpoint(cfg.work_dir)
+    if last is None:
+        return f'interrupted{at}; no checkpoint was written yet'
+    return (f'interrupted{at}; the last checkpoint is {last}\n'
+            'To go on: the same command with --resume')

@@ -1,0 +1,1 @@
+"""Configs as data: read, looked through, and fitted to the device."""

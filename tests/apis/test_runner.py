@@ -1,0 +1,294 @@
+"""Short runs in this process, on a handful of small images."""
+
+import itertools
+import os
+import pickle
+import re
+
+import numpy as np
+import pytest
+import torch
+import torch._dynamo
+from mmengine.hooks import Hook
+from mmengine.registry import HOOKS, DefaultScope
+from mmengine.visualization import Visualizer
+
+from mmqtvit import apis
+from mmqtvit.apis import Interrupted, UserError, load_config, train
+
+from ..helpers.toy import write_toy
+
+
+@pytest.fixture(autouse=True)
+def nothing_left_over(monkeypatch):
+    monkeypatch.setenv('LOCAL_RANK', '0')
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)  # faster for so little work, and for what runs beside it
+    yield
+    torch.set_num_threads(threads)
+    DefaultScope._instance_dict.clear()
+    Visualizer._instance_dict.clear()
+
+
+@pytest.fixture(params=['mmseg', 'mmdet'])
+def toolbox(request):
+    return request.param
+
+
+@HOOKS.register_module()
+class StopAt(Hook):
+    """Presses Ctrl-C after an iteration."""
+
+    def __init__(self, at):
+        self.at = at
+
+    def after_train_iter(self, runner, batch_idx, data_batch=None, outputs=None):
+        if runner.iter == self.at:
+            raise KeyboardInterrupt
+
+
+COUNTER = itertools.count()
+
+
+def loaded(path, tmp_path, **options):
+    options.setdefault('work_dir', str(tmp_path / 'run'))
+    # mmengine tells apart what it keeps of each run by this name and the second of the start.
+    options['experiment_name'] = options['visualizer.name'] = f'run{next(COUNTER)}'
+    return load_config(path, options)
+
+
+def last_log(tmp_path):
+    return sorted((tmp_path / 'run').glob('*/*.log'))[-1].read_text()
+
+
+def weights(path):
+    return torch.load(path, weights_only=False)['state_dict']
+
+
+def test_stop_resume_and_test(tmp_path, toolbox):
+    path = write_toy(tmp_path, toolbox)
+    whole = loaded(path, tmp_path, work_dir=str(tmp_path / 'whole'))
+    train(whole)
+
+    cfg = loaded(path, tmp_path, custom_hooks=[dict(type='StopAt', at=2)])
+    with pytest.raises(Interrupted, match=r'iteration 2; the last.*iter_2.pth\n.*--resume'):
+        train(cfg)
+    # The random order of images is not part of a checkpoint, so only the count is compared.
+    train(loaded(path, tmp_path), resume='auto')
+    assert 'resumed epoch: 0, iter: 2' in last_log(tmp_path)
+    assert 'SyncBN became BN' in last_log(tmp_path)
+    checkpoint = torch.load(tmp_path / 'run/iter_4.pth', weights_only=False)
+    assert checkpoint['meta']['iter'] == 4
+    assert len(checkpoint['message_hub']['log_scalars']['train/loss'].data[0]) == 4
+    assert weights(tmp_path / 'run/iter_4.pth').keys() == weights(tmp_path / 'whole/iter_4.pth'
+                                                                  ).keys()
+    names = dict(mmseg=('sky', 'sea', 'land'), mmdet=('disc', 'box'))[toolbox]
+    assert tuple(checkpoint['meta']['dataset_meta']['classes']) == names
+
+    pictures = tmp_path / 'pictures'
+    out = tmp_path / ('maps' if toolbox == 'mmseg' else 'boxes.pkl')
+    metrics = apis.test(loaded(path, tmp_path), str(tmp_path / 'run/iter_4.pth'), out=str(out),
+                   show_dir=str(pictures))
+    assert any(key.endswith(dict(mmseg='mIoU', mmdet='bbox_mAP')[toolbox]) for key in metrics)
+    assert len([file for file in pictures.rglob('*') if file.suffix in ('.png', '.jpg')]) == 4
+    if toolbox == 'mmseg':
+        assert len(list(out.iterdir())) == 4
+    else:
+        assert len(pickle.loads(out.read_bytes())) == 4
+    fused = apis.test(loaded(path, tmp_path), str(tmp_path / 'run/iter_4.pth'),
+                        fuse_conv_bn=True)
+    assert fused == pytest.approx(metrics, abs=0.01)
+    assert re.search(r'(\d\d) of \d\d batch norms folded', last_log(tmp_path))
+    without = {'train_dataloader.dataset.data_root': 'nowhere'}
+    for more in (dict(tta=True), dict(), dict(show_dir=str(pictures))):
+        assert apis.test(loaded(path, tmp_path, **without), str(tmp_path / 'run/iter_4.pth'),
+                           **more)
+
+
+@pytest.mark.slow()
+def test_compiled_by_option(tmp_path):
+    compiled = {'compile': dict(backend='eager')}  # which skips the making of machine code
+    path = write_toy(tmp_path)
+    graphs = torch._dynamo.utils.counters['stats']
+    graphs.clear()
+    train(loaded(path, tmp_path, **compiled))
+    assert graphs['unique_graphs'] > 0
+    checkpoint = str(tmp_path / 'run/iter_4.pth')
+    metrics = apis.test(loaded(path, tmp_path, **compiled), checkpoint)
+    assert metrics == pytest.approx(apis.test(loaded(path, tmp_path), checkpoint), abs=0.01)
+
+
+def test_averaged_weights(tmp_path, toolbox):
+    path = write_toy(tmp_path, toolbox)
+    averaged = dict(custom_hooks=[dict(type='EMAHook', update_buffers=True)])
+    train(loaded(path, tmp_path, **averaged))
+    checkpoint = str(tmp_path / 'run/iter_4.pth')
+    assert 'ema_state_dict' in torch.load(checkpoint, weights_only=False)
+    # The checkpoint has the averages in the model's place, so the hook makes no difference.
+    metrics = apis.test(loaded(path, tmp_path, **averaged), checkpoint)
+    assert metrics == apis.test(loaded(path, tmp_path), checkpoint)
+
+
+def test_resume_from_a_file_that_the_runner_wrote_by_itself(tmp_path):
+    from mmengine.runner import Runner
+    path = write_toy(tmp_path)
+    cfg = loaded(path, tmp_path, work_dir=str(tmp_path / 'own'))
+    for loader in (cfg.train_dataloader, cfg.val_dataloader, cfg.test_dataloader):
+        loader.persistent_workers = False
+    Runner.from_cfg(cfg).train()
+    cfg = loaded(path, tmp_path, **{'train_cfg.max_iters': 6})
+    train(cfg, resume=str(tmp_path / 'own/iter_4.pth'))
+    assert (tmp_path / 'run/iter_6.pth').exists()
+    assert not (tmp_path / 'run/iter_2.pth').exists()
+
+
+def test_resume_says_when_there_is_nothing(tmp_path):
+    train(loaded(write_toy(tmp_path), tmp_path, **{'train_cfg.max_iters': 1}), resume='auto')
+    assert 'Nothing to resume in' in last_log(tmp_path)
+
+
+def test_start_from_weights(tmp_path):
+    path = write_toy(tmp_path)
+    train(loaded(path, tmp_path, **{'train_cfg.max_iters': 2}))
+    first = tmp_path / 'run/iter_2.pth'
+    cfg = loaded(path, tmp_path, work_dir=str(tmp_path / 'second'), load_from=str(first), **{
+        'train_cfg.max_iters': 2, 'optim_wrapper.optimizer.lr': 0.})
+    train(cfg)
+    key = 'decode_head.conv_seg.weight'
+    torch.testing.assert_close(weights(first)[key],
+                               weights(tmp_path / 'second/iter_2.pth')[key])
+
+
+def test_start_with_other_classes(tmp_path):
+    path, first = write_toy(tmp_path), tmp_path / 'first/iter_2.pth'
+    train(loaded(path, tmp_path, work_dir=str(first.parent), **{'train_cfg.max_iters': 2}))
+    more = {'model.decode_head.num_classes': 5, 'train_cfg.max_iters': 2}
+    train(loaded(path, tmp_path, load_from=str(first), **more))
+    assert 'another shape, not loaded: decode_head.conv_seg.bias' in last_log(tmp_path)
+    with pytest.raises(UserError, match=r'does not fit the whole model.*\n.*decode_head\.conv_seg'):
+        apis.test(loaded(path, tmp_path, **more), str(first))
+
+
+def test_pretrained_backbone(tmp_path):
+    path = write_toy(tmp_path)
+    train(loaded(path, tmp_path, **{'train_cfg.max_iters': 2}))
+    init = dict(type='Pretrained', checkpoint=str(tmp_path / 'run/iter_2.pth'), prefix='backbone.')
+    train(loaded(path, tmp_path, work_dir=str(tmp_path / 'second'), **{
+        'model.backbone.init_cfg': init, 'train_cfg.max_iters': 2,
+        'optim_wrapper.optimizer.lr': 0.}))
+    first, second = (weights(tmp_path / f'{name}/iter_2.pth') for name in ('run', 'second'))
+    keys = [key for key in first if key.startswith('backbone.') and key.endswith('conv.weight')]
+    assert keys
+    for key in keys:
+        torch.testing.assert_close(first[key], second[key])
+
+
+class Malicious:
+
+    def __init__(self, marker):
+        self.marker = marker
+
+    def __reduce__(self):
+        return os.system, (f'touch {self.marker}', )
+
+
+@pytest.mark.parametrize('option', ['checkpoint', 'resume', 'load_from', 'init_cfg'])
+def test_malicious_checkpoint(tmp_path, option):
+    path = write_toy(tmp_path)
+    bad = str(tmp_path / 'bad.pth')
+    torch.save(dict(state_dict={}, meta=Malicious(tmp_path / 'marker')), bad)
+    with pytest.raises(UserError, match='posix.system'):
+        if option == 'checkpoint':
+            apis.test(loaded(path, tmp_path), bad)
+        elif option == 'resume':
+            train(loaded(path, tmp_path), resume=bad)
+        elif option == 'load_from':
+            train(loaded(path, tmp_path, load_from=bad))
+        else:
+            train(loaded(path, tmp_path, **{
+                'model.backbone.init_cfg': dict(type='Pretrained', checkpoint=bad)}))
+    assert not (tmp_path / 'marker').exists()
+
+
+@pytest.mark.parametrize('options, match', [
+    ({'model.backbone.arch': 'qtvit9'}, "build mmqtvit.QTViT: arch must be one of.*'qtvit9'"),
+    ({'model.backbone.type': 'mmqtvit.QTVIT'}, 'QTVIT is not in the'),
+    ({'model.backbone.depth': 50}, "cannot build mmqtvit.QTViT: .*'depth'"),
+    ({'model.backbone.out_indices': (0, 4)}, 'cannot build mmqtvit.QTViT: .*out_indices'),
+    ({'param_scheduler.0.type': 'PoliLR'}, 'PoliLR is not in the'),
+    ({'train_dataloader.dataset.type': 'NoDataset'}, 'NoDataset is not in the'),
+])
+def test_config_that_does_not_build(tmp_path, options, match):
+    path = write_toy(tmp_path)
+    with pytest.raises(UserError, match=match) as error:
+        train(loaded(path, tmp_path, **options))
+    assert path in str(error.value)
+
+
+def test_a_bug_is_not_hidden(tmp_path, monkeypatch):
+    import mmqtvit
+
+    def broken(self, x):
+        raise ValueError('a bug')
+
+    monkeypatch.setattr(mmqtvit.QTViT, 'forward', broken)
+    with pytest.raises(ValueError, match='a bug'):
+        train(loaded(write_toy(tmp_path), tmp_path))
+
+
+def test_checkpoint_of_another_model(tmp_path):
+    path = write_toy(tmp_path)
+    torch.save(dict(state_dict=dict(fc=torch.rand(3))), tmp_path / 'other.pth')
+    with pytest.raises(UserError, match=r'other.pth: no key of the checkpoint .*\n.*has fc, '):
+        apis.test(loaded(path, tmp_path), str(tmp_path / 'other.pth'))
+    with pytest.raises(UserError, match='holds weights only'):
+        train(loaded(path, tmp_path), resume=str(tmp_path / 'other.pth'))
+    with pytest.raises(UserError, match='is not there'):
+        train(loaded(path, tmp_path), resume=str(tmp_path / 'missing.pth'))
+
+
+def test_data_are_looked_for_first(tmp_path):
+    path = write_toy(tmp_path)
+    cfg = loaded(path, tmp_path, **{'val_dataloader.dataset.data_root': 'nowhere',
+                                    'model.backbone.arch': 'qtvit9'})
+    with pytest.raises(UserError, match='nowhere/images'):
+        train(cfg)
+    assert not os.path.exists(tmp_path / 'run')
+
+
+def test_classification(tmp_path):
+    rng = np.random.default_rng(0)
+    import cv2
+    for name in ('cat', 'dog'):
+        (tmp_path / 'data' / name).mkdir(parents=True)
+        for i in range(2):
+            cv2.imwrite(str(tmp_path / f'data/{name}/{i}.png'),
+                        rng.integers(0, 255, (32, 32, 3), dtype=np.uint8))
+    dataset = dict(type='CustomDataset', data_root=str(tmp_path / 'data'),
+                   pipeline=[dict(type='LoadImageFromFile'), dict(type='PackInputs')])
+    loader = dict(batch_size=2, num_workers=0, dataset=dataset,
+                  sampler=dict(type='DefaultSampler', shuffle=False))
+    config = dict(
+        default_scope='mmpretrain',
+        model=dict(type='ImageClassifier', data_preprocessor=dict(num_classes=2),
+                   backbone=dict(type='mmqtvit.QTViT', out_indices=(3, )),
+                   neck=dict(type='GlobalAveragePooling'),
+                   head=dict(type='LinearClsHead', num_classes=2, in_channels=256, topk=(1, ),
+                             loss=dict(type='CrossEntropyLoss'))),
+        train_dataloader=loader, test_dataloader=loader, test_cfg=dict(),
+        train_cfg=dict(by_epoch=True, max_epochs=1),
+        test_evaluator=dict(type='Accuracy', topk=(1, )),
+        optim_wrapper=dict(optimizer=dict(type='SGD', lr=0.01)),
+        default_hooks=dict(checkpoint=dict(type='CheckpointHook', interval=1),
+                           visualization=dict(type='VisualizationHook')),
+        visualizer=dict(type='UniversalVisualizer', name='visualizer', vis_backends=[]))
+    (tmp_path / 'cls.py').write_text('\n'.join(f'{k} = {v!r}' for k, v in config.items()))
+    path = str(tmp_path / 'cls.py')
+    train(loaded(path, tmp_path))
+    checkpoint = str(tmp_path / 'run/epoch_1.pth')
+    metrics = apis.test(loaded(path, tmp_path), checkpoint, out=str(tmp_path / 'a.pkl'),
+                          show_dir=str(tmp_path / 'pictures'))
+    assert 'accuracy/top1' in metrics
+    assert len(pickle.loads((tmp_path / 'a.pkl').read_bytes())) == 4
+    assert any((tmp_path / 'pictures').iterdir())
+    assert 'accuracy/top1' in apis.test(loaded(path, tmp_path), checkpoint, tta=True)
