@@ -12,7 +12,7 @@ from .cosine import CosineLinear, HydraAttention
 from .elu import ELULinear
 from .focused import FocusedLinear
 from .inline import FirstOrderTaylor, InLineAttention
-from .kernel import AttentionKernel
+from .kernel import KERNELS, AttentionKernel, register_kernel
 from .linear import LinearKernel
 from .mean import MeanLinear
 from .quadratic_taylor import CompactQuadraticTaylor, ExactQuadraticTaylor
@@ -21,29 +21,6 @@ from .released import ReleasedQuadraticTaylor
 from .relu import ReLULinear
 from .sigmoid_softmax import SigmoidSoftmax
 from .softmax import SoftmaxAttention, SoftmaxResidual
-
-KERNELS = {
-    cls.__name__: cls
-    for cls in (
-        ReleasedQuadraticTaylor,
-        CompactQuadraticTaylor,
-        ExactQuadraticTaylor,
-        PoolingQuadraticTaylor,
-        ChunkQuadraticTaylor,
-        RandomQuadraticTaylor,
-        SoftmaxAttention,
-        ReLULinear,
-        CosineLinear,
-        HydraAttention,
-        MeanLinear,
-        SigmoidSoftmax,
-        AngularLinear,
-        FirstOrderTaylor,
-        ELULinear,
-        FocusedLinear,
-        InLineAttention,
-    )
-}
 
 
 def build_kernel(cfg: dict, head_dim: int) -> AttentionKernel:
@@ -81,5 +58,6 @@ def _call(cls: type, *args, **options):
 
 
 __all__ = [
-    'KERNELS', 'AttentionKernel', 'LinearKernel', 'SoftmaxResidual', 'build_kernel', *KERNELS
+    'KERNELS', 'AttentionKernel', 'LinearKernel', 'SoftmaxResidual', 'build_kernel',
+    'register_kernel', *KERNELS
 ]

@@ -4,9 +4,11 @@ from math import pi
 
 from torch import Tensor
 
+from .kernel import register_kernel
 from .linear import LinearKernel, linear_attention, unit
 
 
+@register_kernel
 class AngularLinear(LinearKernel):
     r"""The linear part of the angle between query and key (You et al., CVPR 2023).
 

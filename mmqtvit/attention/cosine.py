@@ -2,9 +2,11 @@
 
 from torch import Tensor
 
+from .kernel import register_kernel
 from .linear import LinearKernel, channelwise_sum, linear_sum, unit
 
 
+@register_kernel
 class CosineLinear(LinearKernel):
     r"""Weights by the cosine of the angle, QT-ViT's Table 2.
 
@@ -32,6 +34,7 @@ class CosineLinear(LinearKernel):
         return linear_sum(unit(q), unit(k) / v.shape[-1], v)
 
 
+@register_kernel
 class HydraAttention(LinearKernel):
     r"""Cosine attention with as many heads as channels (Bolya et al., ECCV Workshops 2022).
 

@@ -3,9 +3,11 @@
 import torch
 from torch import Tensor
 
+from .kernel import register_kernel
 from .linear import LinearKernel, linear_attention
 
 
+@register_kernel
 class ELULinear(LinearKernel):
     r"""The kernel of "Transformers are RNNs" (Katharopoulos et al., ICML 2020).
 

@@ -1,12 +1,13 @@
 """Focused linear attention (FLatten Transformer)."""
 
-import torch.nn.functional as F
 from torch import Tensor, nn
 
 from ..checks import check_number
+from .kernel import parameter_dtype, register_kernel
 from .linear import LinearKernel, linear_attention, unit
 
 
+@register_kernel
 class FocusedLinear(LinearKernel):
     r"""Features that a power pulls towards the axes (Han et al., ICCV 2023).
 
@@ -54,6 +55,5 @@ class FocusedLinear(LinearKernel):
 
     def additions(self, q: Tensor, k: Tensor, v: Tensor, size: tuple[int, int]) -> list[Tensor]:
         maps = v.flatten(0, 1).unflatten(-1, size)  # (B·G, d, H, W)
-        weight, bias = self.depth.weight.to(v.dtype), self.depth.bias.to(v.dtype)
-        local = F.conv2d(maps, weight, bias, padding=2, groups=self.head_dim).view(v.shape)
+        local = self.depth(maps.to(parameter_dtype(self.depth))).to(v.dtype).view(v.shape)
         return [local, *super().additions(q, k, v, size)]

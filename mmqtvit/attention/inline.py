@@ -1,9 +1,13 @@
 """Injective linear attention (InLine), and the first-order Taylor expansion."""
 
+from typing import Optional
+
 from torch import Tensor, nn
 
 from ..checks import check_bool, check_choice
+from .kernel import register_kernel
 from .linear import LinearKernel, linear_sum
+from .local_residual import LocalResidual
 
 #: exp stops at this input, since float32 holds neither its product nor its sums beyond.
 EXP_LIMIT = 20.
@@ -15,6 +19,7 @@ FEATURE_MAPS = {
 }
 
 
+@register_kernel
 class FirstOrderTaylor(LinearKernel):
     r"""The first-order expansion of exp on centred keys (ViTALiTy, Dass et al., HPCA 2023).
 
@@ -47,6 +52,7 @@ class FirstOrderTaylor(LinearKernel):
         return v.mean(-1, keepdim=True) + linear_sum(self.features(q), centred, v)
 
 
+@register_kernel
 class InLineAttention(FirstOrderTaylor):
     r"""Attention that tells every two queries apart (Han et al., NeurIPS 2024).
 
@@ -59,7 +65,7 @@ class InLineAttention(FirstOrderTaylor):
     same weights only if φ does not tell them apart.
 
     The local residual adds, beside the kernel, a 3×3 neighbourhood of v with weights from the
-    mean of the block's input; see :class:`mmqtvit.layers.LocalResidual`.
+    mean of the block's input; see :class:`LocalResidual`.
 
     Hazard: the output grows with the third power of its inputs, and saturates in float16.
 
@@ -79,6 +85,11 @@ class InLineAttention(FirstOrderTaylor):
         super().__init__(head_dim)
         self.feature_map = check_choice('feature_map', feature_map, FEATURE_MAPS)
         self.local_residual = check_bool('local_residual', local_residual)
+
+    def input_branch(self, channels: int, value_channels: int, heads: int) -> Optional[nn.Module]:
+        if not self.local_residual:
+            return None
+        return LocalResidual(channels, value_channels, heads)
 
     def features(self, x: Tensor) -> Tensor:
         return FEATURE_MAPS[self.feature_map](x)

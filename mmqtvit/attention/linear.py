@@ -45,7 +45,7 @@ def linear_attention(phi_q: Tensor,
         phi_q (Tensor): Features of the queries, (B, G, f, N).
         phi_k (Tensor): Features of the keys, (B, G, f, N).
         v (Tensor): Values, (B, G, d, N).
-        constant (Tensor, optional): c, a scalar ≥ 0. Defaults to None, which is 0.
+        constant (Tensor, optional): c ≥ 0, a scalar or (1, ). Defaults to None, which is 0.
         eps (float): Floor of a divisor whose terms are non-negative. Defaults to 1e-15.
 
     Returns:
@@ -54,8 +54,8 @@ def linear_attention(phi_q: Tensor,
     numerator = linear_sum(phi_q, phi_k, v)
     divisor = phi_k.sum(-1).unsqueeze(-2) @ phi_q  # (B, G, 1, N)
     if constant is not None:
-        numerator += constant * v.sum(-1, keepdim=True)
-        divisor += constant * v.shape[-1]
+        numerator = numerator + constant * v.sum(-1, keepdim=True)
+        divisor = divisor + constant * v.shape[-1]
     return numerator / (divisor + eps)
 
 

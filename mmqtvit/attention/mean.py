@@ -2,9 +2,11 @@
 
 from torch import Tensor
 
+from .kernel import register_kernel
 from .linear import LinearKernel, linear_sum
 
 
+@register_kernel
 class MeanLinear(LinearKernel):
     r"""Inner products, averaged over the tokens: the mean kernel of QT-ViT's Table 2.
 

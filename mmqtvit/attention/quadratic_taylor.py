@@ -10,6 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from ..checks import check_number
+from .kernel import register_kernel
 from .linear import LinearKernel, linear_attention
 
 
@@ -25,6 +26,7 @@ def products(x: Tensor) -> Tensor:
     return (x.unsqueeze(-2) * x.unsqueeze(-3)).flatten(-3, -2)
 
 
+@register_kernel
 class ExactQuadraticTaylor(LinearKernel):
     r"""The expansion itself, the paper's Eq. 8.
 
@@ -59,6 +61,7 @@ class ExactQuadraticTaylor(LinearKernel):
         return linear_attention(self.features(q), self.features(k), v, v.new_ones(()))
 
 
+@register_kernel
 class CompactQuadraticTaylor(LinearKernel):
     r"""Squares of single channels in place of all products, the paper's Eq. 11.
 
@@ -99,9 +102,9 @@ class CompactQuadraticTaylor(LinearKernel):
         check_number('gamma', gamma)
         if beta is not None:
             check_number('beta, unless None,', beta)
-        self.alpha = nn.Parameter(torch.tensor(float(alpha)))
-        self.beta = None if beta is None else nn.Parameter(torch.tensor(float(beta)))
-        self.gamma = nn.Parameter(torch.tensor(float(gamma)))
+        self.alpha = nn.Parameter(torch.tensor([float(alpha)]))
+        self.beta = None if beta is None else nn.Parameter(torch.tensor([float(beta)]))
+        self.gamma = nn.Parameter(torch.tensor([float(gamma)]))
         self.non_negative = beta is None
 
     @property

@@ -12,6 +12,7 @@ import torch
 from torch import Tensor
 
 from ..checks import check_bool, check_divides
+from .kernel import register_kernel
 from .quadratic_taylor import ExactQuadraticTaylor, products
 
 
@@ -42,6 +43,7 @@ class ReducedQuadraticTaylor(ExactQuadraticTaylor):
         return self.quadratic(x / self.head_dim**0.25) / 2**0.5
 
 
+@register_kernel
 class PoolingQuadraticTaylor(ReducedQuadraticTaylor):
     r"""Products of channels that are averaged in neighbouring sets of p.
 
@@ -72,6 +74,7 @@ class PoolingQuadraticTaylor(ReducedQuadraticTaylor):
         return products(x.unflatten(-2, (-1, self.pool)).mean(-2))
 
 
+@register_kernel
 class ChunkQuadraticTaylor(ReducedQuadraticTaylor):
     r"""Products within each of c chunks of neighbouring channels.
 
@@ -102,6 +105,7 @@ class ChunkQuadraticTaylor(ReducedQuadraticTaylor):
         return products(x.unflatten(-2, (self.chunks, -1))).flatten(-3, -2)
 
 
+@register_kernel
 class RandomQuadraticTaylor(ReducedQuadraticTaylor):
     r"""A random choice of d of the d² products, the same for queries, keys and all groups.
 

@@ -3,9 +3,11 @@
 from torch import Tensor
 
 from ..checks import check_number
+from .kernel import register_kernel
 from .linear import LinearKernel, linear_attention
 
 
+@register_kernel
 class ReLULinear(LinearKernel):
     r"""EfficientViT's kernel, :math:`φ(x) = \max(x, 0)`.
 

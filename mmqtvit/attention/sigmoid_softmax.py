@@ -4,9 +4,11 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from ..checks import check_bool
+from .kernel import register_kernel
 from .linear import LinearKernel, channelwise_sum, linear_sum
 
 
+@register_kernel
 class SigmoidSoftmax(LinearKernel):
     r"""The sigmoid–softmax kernel of QT-ViT's Table 2.
 

@@ -4,9 +4,10 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from ..checks import check_number
-from .kernel import AttentionKernel
+from .kernel import AttentionKernel, register_kernel
 
 
+@register_kernel
 class SoftmaxAttention(AttentionKernel):
     r"""Scaled dot-product attention (Vaswani et al., NeurIPS 2017).
 

@@ -65,7 +65,7 @@ _LEAN_MBCONV = partial(MBConv, fewer_norms=True)
 SERIES = {
     'b':
     Series(
-        act=partial(nn.Hardswish, inplace=True),
+        act=nn.Hardswish,
         eps=1e-5,
         stem_block=DSConv,
         drop_stem=False,

@@ -13,15 +13,16 @@ from torch.utils.checkpoint import checkpoint
 
 from ..checks import check_bool, check_integer, is_one_of
 from ..errors import UserError
+from ..execution import channels_last, is_channels_last, is_recorded, prefers_channels_last
 from ..layers import (
     AttentionBlock,
     ConvNormAct,
     MultiScaleAttention,
     Residual,
     SkipAttention,
+    SkippingBlock,
     SkippingStage,
 )
-from ..layers.memory_format import channels_last, is_channels_last, prefers_channels_last
 from ..registry import register_model
 from ..weights.load import load_weights, unwrap
 from ..weights.read import read_checkpoint
@@ -203,7 +204,8 @@ class EfficientViT(BaseModule):
             if layout.attention:
                 context = SkipAttention(width) if block in skipped else MultiScaleAttention(
                     width, norm_cfg=self._norm_cfg, **attention_cfg)
-                blocks.append(AttentionBlock(context, conv, rates[2 * block:2 * block + 2]))
+                attention_block = SkippingBlock if skipped else AttentionBlock
+                blocks.append(attention_block(context, conv, rates[2 * block:2 * block + 2]))
             else:
                 blocks.append(Residual(conv, rates[block]))
         return SkippingStage(*blocks) if skipped else nn.Sequential(*blocks)
@@ -267,7 +269,8 @@ class EfficientViT(BaseModule):
         Raises:
             ValueError: If the images have another number of channels.
         """
-        if x.dim() != 4 or x.shape[1] != self.in_channels:
+        # A graph that is being recorded holds no conditions on its input.
+        if not is_recorded(x) and (x.dim() != 4 or x.shape[1] != self.in_channels):
             raise ValueError(
                 f'{type(self).__name__} expects images of shape (B, {self.in_channels}, H, W), '
                 f'got {tuple(x.shape)}')

@@ -2,14 +2,13 @@
 
 from .blocks import AttentionBlock, DSConv, FusedMBConv, MBConv, ResBlock, Residual
 from .conv import ConvNormAct
-from .local_residual import LocalResidual
 from .multi_scale_attention import MultiScaleAttention
 from .norm import build_norm
 from .position_embedding import PositionEmbedding
-from .skip_attention import SkipAttention, SkippingStage
+from .skip_attention import SkipAttention, SkippingBlock, SkippingStage
 
 __all__ = [
-    'AttentionBlock', 'ConvNormAct', 'DSConv', 'FusedMBConv', 'LocalResidual', 'MBConv',
-    'MultiScaleAttention', 'PositionEmbedding', 'ResBlock', 'Residual', 'SkipAttention',
-    'SkippingStage', 'build_norm'
+    'AttentionBlock', 'ConvNormAct', 'DSConv', 'FusedMBConv', 'MBConv', 'MultiScaleAttention',
+    'PositionEmbedding', 'ResBlock', 'Residual', 'SkipAttention', 'SkippingBlock', 'SkippingStage',
+    'build_norm'
 ]

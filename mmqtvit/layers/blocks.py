@@ -131,8 +131,7 @@ class Residual(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         """Map (B, C, H, W) to (B, C, H, W)."""
-        # In place: a norm's gradient does not need what it gave.
-        return self.drop(self.branch(x)).add_(x)
+        return self.drop(self.branch(x)) + x
 
 
 class AttentionBlock(nn.Sequential):
@@ -144,10 +143,13 @@ class AttentionBlock(nn.Sequential):
         drop_path_rates (tuple[float, float]): One rate for each branch. Defaults to (0, 0).
     """
 
+    #: Class of the connection around the context branch.
+    residual = Residual
+
     def __init__(self,
                  attention: nn.Module,
                  local: MBConv,
                  drop_path_rates: tuple[float, float] = (0., 0.)) -> None:
         super().__init__()
-        self.attention = Residual(attention, drop_path_rates[0])
+        self.attention = self.residual(attention, drop_path_rates[0])
         self.local = Residual(local, drop_path_rates[1])

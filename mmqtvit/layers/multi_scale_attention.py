@@ -8,11 +8,10 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from ..attention import build_kernel
-from ..attention.kernel import saturate
-from .conv import Conv2d, ConvNormAct
-from .local_residual import LocalResidual
-from .memory_format import channels_last, is_channels_last, prefers_channels_last
-from .norm import build_norm, has_fixed_statistics, scale_and_shift
+from ..attention.kernel import saturating_sum
+from ..execution import like_input
+from .conv import ConvNormAct
+from .norm import build_norm
 from .position_embedding import PositionEmbedding
 
 
@@ -34,34 +33,9 @@ class ValueShortcut(nn.Module):
 
     def forward(self, v: Tensor, size: tuple[int, int]) -> Tensor:
         """Map values (B, G, d, H·W) of a (H, W) map to the same shape."""
-        norm = self.norm
-        if has_fixed_statistics(norm):
-            scale, shift = (x.unsqueeze(-1) for x in scale_and_shift(norm))  # (d, 1)
-            # Unlike a norm layer this takes v as it lies in memory, among q and k. addcmul would
-            # take twice as long on a CPU.
-            return F.gelu((v.to(scale.dtype) * scale).add_(shift)).to(v.dtype)
-        maps = v.flatten(0, 1).unflatten(-1, size)  # (B·G, d, H, W)
-        return F.gelu(norm(maps)).view(v.shape)
-
-
-class GroupedPointwiseConv(nn.Conv2d):
-    """A 1×1 convolution within groups of channels, as one batch of matrix products.
-
-    PyTorch runs a convolution with many groups on a CPU group by group.
-
-    Args:
-        channels (int): Input and output channels.
-        groups (int): Groups.
-    """
-
-    def __init__(self, channels: int, groups: int) -> None:
-        super().__init__(channels, channels, 1, groups=groups, bias=False)
-
-    def forward(self, x: Tensor) -> Tensor:
-        """Map (B, C, H, W) to (B, C, H, W)."""
-        weight = self.weight.flatten(1).unflatten(0, (self.groups, -1))  # (groups, d, d)
-        tokens = x.flatten(2).unflatten(1, (self.groups, -1))  # (B, groups, d, H·W)
-        return (weight @ tokens).view(x.shape)
+        # Among q and k the values have gaps, and batch norms take four times as long with gaps.
+        maps = v.contiguous().flatten(0, 1).unflatten(-1, size)  # (B·G, d, H, W)
+        return F.gelu(self.norm(maps)).view(v.shape)
 
 
 class MultiScaleAttention(nn.Module):
@@ -94,27 +68,19 @@ class MultiScaleAttention(nn.Module):
         heads = channels // head_dim
         self.num_groups = heads * (1 + len(scales))
         width = 3 * heads * head_dim
-        self.qkv = Conv2d(channels, width, 1, bias=False)
+        self.qkv = nn.Conv2d(channels, width, 1, bias=False)
         self.aggregations = nn.ModuleList(
             nn.Sequential(
                 nn.Conv2d(width, width, scale, padding=scale // 2, groups=width, bias=False),
-                GroupedPointwiseConv(width, groups=3 * heads)) for scale in scales)
+                nn.Conv2d(width, width, 1, groups=3 * heads, bias=False)) for scale in scales)
         self.position_embedding = None
         if native_size is not None:
             self.position_embedding = PositionEmbedding(self.num_groups, head_dim, native_size)
         self.kernel = build_kernel(attention, head_dim)
         self.value_shortcut = ValueShortcut(head_dim, norm_cfg) if value_shortcut else None
         value_channels = self.num_groups * head_dim
-        self.local_residual = None
-        if self.kernel.local_residual:
-            self.local_residual = LocalResidual(channels, value_channels, heads)
+        self.local_residual = self.kernel.input_branch(channels, value_channels, heads)
         self.proj = ConvNormAct(value_channels, channels, norm_cfg=norm_cfg)
-
-    @staticmethod
-    def _sum(addition: Tensor, out: Tensor) -> Tensor:
-        """Add in place; what float16 cannot hold becomes its largest number, as in the kernels."""
-        total = addition.add_(out)
-        return saturate(total, total.dtype) if total.dtype is torch.float16 else total
 
     def forward(self, x: Tensor) -> Tensor:
         """Map (B, C, H, W) to (B, C, H, W)."""
@@ -124,13 +90,10 @@ class MultiScaleAttention(nn.Module):
         # (B, 3·G·d, H, W) → three views (B, G, d, H·W): each group holds its own q, k and v
         q, k, v = qkv.flatten(2).unflatten(1, (self.num_groups, -1)).chunk(3, dim=2)
         if self.position_embedding is not None:
-            k = k + self.position_embedding(size)
+            k = self.position_embedding(k, size)
         out = self.kernel(q, k, v, size)
         if self.value_shortcut is not None:
-            out = self._sum(self.value_shortcut(v, size), out)
+            out = saturating_sum(self.value_shortcut(v, size), out)
         if self.local_residual is not None:
-            out = self._sum(self.local_residual(x, v), out)
-        out = out.flatten(1, 2).unflatten(-1, size)
-        if prefers_channels_last(x) and is_channels_last(x):
-            out = channels_last(out)
-        return self.proj(out)
+            out = saturating_sum(self.local_residual(x, v), out)
+        return self.proj(like_input(out.flatten(1, 2).unflatten(-1, size), x))

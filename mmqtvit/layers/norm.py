@@ -1,9 +1,6 @@
 """Norm layers from OpenMMLab's ``norm_cfg``."""
 
-from typing import Optional
-
-from torch import Tensor, nn
-from torch.nn.modules.batchnorm import _BatchNorm
+from torch import nn
 
 BATCH_NORMS = {'BN': nn.BatchNorm2d, 'SyncBN': nn.SyncBatchNorm}
 
@@ -34,24 +31,3 @@ def build_norm(norm_cfg: dict, num_features: int) -> nn.Module:
     requires_grad = cfg.pop('requires_grad', True)
     norm = BATCH_NORMS[cfg.pop('type')](num_features, **cfg)
     return norm.requires_grad_(requires_grad)
-
-
-def has_fixed_statistics(norm: Optional[nn.Module]) -> bool:
-    """Whether a layer is a batch norm that normalises by its running statistics."""
-    return isinstance(norm, _BatchNorm) and norm.track_running_stats and not norm.training
-
-
-def scale_and_shift(norm: _BatchNorm) -> tuple[Tensor, Tensor]:
-    """What a batch norm with running statistics does in evaluation, x · scale + shift.
-
-    Args:
-        norm (_BatchNorm): Over C channels.
-
-    Returns:
-        tuple[Tensor, Tensor]: Scale and shift, (C, ) each.
-    """
-    scale = (norm.running_var + norm.eps).rsqrt()
-    if not norm.affine:
-        return scale, -norm.running_mean * scale
-    scale = scale * norm.weight
-    return scale, norm.bias - norm.running_mean * scale

@@ -1,8 +1,10 @@
 """Skip-Attention: the attention of one block, reused by the next."""
 
+from typing import Optional
+
 from torch import Tensor, nn
 
-from .blocks import AttentionBlock
+from .blocks import AttentionBlock, Residual
 from .conv import ConvNormAct
 
 
@@ -42,8 +44,35 @@ class SkipAttention(nn.Sequential):
         self.gate = ChannelGate()
 
 
+class ContextResidual(Residual):
+    """A residual connection that also hands on what its branch gave."""
+
+    def forward(self, x: Tensor, context: Optional[Tensor] = None) -> tuple[Tensor, Tensor]:
+        """Map (B, C, H, W) to the sum and to what the branch gave, before stochastic depth.
+
+        Args:
+            x (Tensor): (B, C, H, W).
+            context (Tensor, optional): The branch's input, of the same shape. Defaults to None,
+                which is ``x``.
+        """
+        context = self.branch(x if context is None else context)
+        return self.drop(context) + x, context
+
+
+class SkippingBlock(AttentionBlock):
+    """An attention block of a stage in which some have :class:`SkipAttention` for attention."""
+
+    residual = ContextResidual
+
+    def forward(self, x: Tensor, context: Optional[Tensor] = None) -> tuple[Tensor, Tensor]:
+        """Map (B, C, H, W), and the context of the block before, to the same of this block."""
+        skipped = isinstance(self.attention.branch, SkipAttention)
+        x, context = self.attention(x, context if skipped else None)
+        return self.local(x), context
+
+
 class SkippingStage(nn.Sequential):
-    """A stage some of whose attention blocks have a :class:`SkipAttention` in place of attention.
+    """A stage of which some attention blocks have a :class:`SkipAttention` in place of attention.
 
     Its input is what the attention of the block before gave, before that block's stochastic depth
     and residual connection; a skipped block after a skipped one continues the chain.
@@ -53,10 +82,8 @@ class SkippingStage(nn.Sequential):
         """Map (B, C_in, H, W) to the stage's map."""
         context = None
         for block in self:
-            if not isinstance(block, AttentionBlock):
+            if isinstance(block, SkippingBlock):
+                x, context = block(x, context)
+            else:
                 x = block(x)
-                continue
-            branch = block.attention.branch
-            context = branch(context if isinstance(branch, SkipAttention) else x)
-            x = block.local(x + block.attention.drop(context))
         return x

@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch.autograd.graph import saved_tensors_hooks
 
-from mmqtvit.attention import ReleasedQuadraticTaylor, released
+from mmqtvit.attention import ReleasedQuadraticTaylor, released_function
 from tests.helpers.kernels import make_qkv
 
 
@@ -44,11 +44,11 @@ def test_slices_of_tokens_give_the_same(monkeypatch, tokens_at_once):
     inputs = (*qkv, kernel.constant)
     whole = kernel(*qkv, (7, 10))
     gradients = torch.autograd.grad(whole, inputs, grad)
-    monkeypatch.setattr(released, 'SLICE', tokens_at_once * 2 * 3 * 8 + 1)
-    monkeypatch.setattr(released, 'LEAST_TOKENS', 1)
+    monkeypatch.setattr(released_function, 'SLICE', tokens_at_once * 2 * 3 * 8 + 1)
+    monkeypatch.setattr(released_function, 'LEAST_TOKENS', 1)
     calls = []
-    ask = released._ask
-    monkeypatch.setattr(released, '_ask', lambda *args: calls.append(1) or ask(*args))
+    read = released_function.read
+    monkeypatch.setattr(released_function, 'read', lambda *args: calls.append(1) or read(*args))
     sliced = kernel(*qkv, (7, 10))
     assert len(calls) == -(-70 // tokens_at_once)
     torch.testing.assert_close(sliced, whole)
@@ -57,9 +57,9 @@ def test_slices_of_tokens_give_the_same(monkeypatch, tokens_at_once):
 
 def test_slices_are_not_narrow_however_many_images_there_are():
     x = torch.empty(64, 64, 16, 600)
-    assert [part.shape[-1] for part, in released._slices(x)] == [256, 256, 88]
+    assert [part.shape[-1] for part, in released_function.slices(x)] == [256, 256, 88]
     x = x[..., :196]
-    assert [part.shape[-1] for part, in released._slices(x)] == [196]
+    assert [part.shape[-1] for part, in released_function.slices(x)] == [196]
 
 
 def test_backward_within_autocast_is_as_precise_as_outside():
@@ -69,14 +69,6 @@ def test_backward_within_autocast_is_as_precise_as_outside():
     with torch.autocast('cpu', torch.bfloat16):
         actual = torch.autograd.grad(kernel(*qkv, (7, 10)).square().sum(), qkv)
     torch.testing.assert_close(actual, expected)
-
-
-def test_what_a_compiler_reads_gives_the_same():
-    q, k, v = make_qkv((7, 10))
-    q[..., 3] = 0
-    scalar = torch.tensor(0.7, dtype=torch.float64)
-    torch.testing.assert_close(released._attend_tokens_first(q, k, v, scalar),
-                               released._attend(q, k, v, scalar)[0])
 
 
 def test_keeps_for_the_backward_pass_what_it_was_given_and_sums_over_the_tokens():
@@ -119,9 +111,29 @@ def test_traces_without_its_python_parts(tmp_path):
     torch.testing.assert_close(torch.jit.load(tmp_path / 'kernel.pt')(*others), attention(*others))
 
 
-def test_says_that_it_has_no_second_derivative():
-    inputs = make_qkv((1, 7), requires_grad=True)
-    out = ReleasedQuadraticTaylor(8).double()(*inputs, (1, 7))
-    first, = torch.autograd.grad(out.square().sum(), inputs[0], create_graph=True)
-    with pytest.raises(RuntimeError, match='differentiate twice'):
-        first.square().sum().backward()
+def test_second_derivatives_equal_those_of_the_formula():
+    inputs = [*make_qkv((1, 7), requires_grad=True), torch.tensor([0.7]).double().requires_grad_()]
+
+    def second(function):
+        first = torch.autograd.grad(
+            function(*inputs).square().sum(), inputs, create_graph=True)
+        return torch.autograd.grad(sum(x.square().sum() for x in first), inputs)
+
+    torch.testing.assert_close(second(released_function.ReleasedAttention.apply),
+                               second(released_function.attend))
+
+
+def test_gradients_of_several_outputs_at_once():
+    q, k, v = make_qkv((1, 7), requires_grad=True)
+    out = ReleasedQuadraticTaylor(8).double()(q, k, v, (1, 7))
+    cotangents = torch.randn(3, *out.shape).double()
+    together, = torch.autograd.grad(out, q, cotangents, retain_graph=True, is_grads_batched=True)
+    for grad, cotangent in zip(together, cotangents):
+        expected, = torch.autograd.grad(out, q, cotangent, retain_graph=True)
+        torch.testing.assert_close(grad, expected)
+
+
+def test_a_scalar_without_dimensions_loads():
+    kernel = ReleasedQuadraticTaylor(8)
+    kernel.load_state_dict({'constant': torch.tensor(0.3)})
+    assert kernel.constant.tolist() == [pytest.approx(0.3)]

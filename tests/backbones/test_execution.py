@@ -8,10 +8,10 @@ from mmcv.cnn import fuse_conv_bn
 from torch import nn
 from torch.nn.modules.batchnorm import _BatchNorm
 
-from mmqtvit import EfficientViT, QTViT
+from mmqtvit import EfficientViT, QTViT, execution
 from mmqtvit.backbones import efficientvit
-from mmqtvit.layers import ConvNormAct, conv, multi_scale_attention
-from mmqtvit.layers.memory_format import HAS_ONEDNN, is_channels_last
+from mmqtvit.execution import HAS_ONEDNN, is_channels_last
+from mmqtvit.layers import ConvNormAct
 from mmqtvit.layers.multi_scale_attention import ValueShortcut
 
 ARCHS = {
@@ -87,7 +87,7 @@ def test_a_cpu_computes_channels_last_and_returns_the_order_of_the_images(
     gradient = torch.cat([p.grad.flatten() for p in model.parameters()])
 
     model.zero_grad()
-    for module in (efficientvit, multi_scale_attention, conv):
+    for module in (efficientvit, execution):
         monkeypatch.setattr(module, 'prefers_channels_last', lambda x: False)
     seen.clear()
     expected = model(x)

@@ -2,7 +2,7 @@ import pytest
 import torch
 import torch.nn.functional as F
 
-from mmqtvit.layers import AttentionBlock, MBConv, MultiScaleAttention, SkipAttention, SkippingStage
+from mmqtvit.layers import MBConv, MultiScaleAttention, SkipAttention, SkippingBlock, SkippingStage
 
 NORM_CFG = dict(type='BN')
 
@@ -27,7 +27,7 @@ def test_equals_the_formula(size):
 
 def block(context, rate=0.):
     local = MBConv(8, 8, act=torch.nn.ReLU, norm_cfg=NORM_CFG)
-    return AttentionBlock(context, local, (rate, 0.))
+    return SkippingBlock(context, local, (rate, 0.))
 
 
 def attention():
@@ -53,7 +53,22 @@ def test_without_skipped_blocks_it_is_a_plain_sequence():
     torch.manual_seed(0)
     blocks = [block(attention()), block(attention())]
     x = torch.randn(2, 8, 4, 5)
-    torch.testing.assert_close(SkippingStage(*blocks).eval()(x), torch.nn.Sequential(*blocks)(x))
+    expected = x
+    for part in SkippingStage(*blocks).eval():
+        expected = expected + part.attention.branch(expected)
+        expected = part.local(expected)
+    torch.testing.assert_close(SkippingStage(*blocks)(x), expected)
+
+
+def test_every_module_of_a_skipping_stage_is_called():
+    stage = SkippingStage(torch.nn.Conv2d(3, 8, 1), block(attention()), block(SkipAttention(8)))
+    called = set()
+    for name, module in stage.named_modules():
+        module.register_forward_hook(lambda *_, name=name: called.add(name) and None)
+    stage(torch.randn(2, 3, 4, 5))
+    containers = {name for name, module in stage.named_modules()
+                  if isinstance(module, torch.nn.ModuleList)}
+    assert called == {name for name, _ in stage.named_modules()} - containers
 
 
 def test_a_dropped_attention_is_handed_on_all_the_same():

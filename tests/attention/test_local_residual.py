@@ -2,7 +2,8 @@ import pytest
 import torch
 import torch.nn.functional as F
 
-from mmqtvit.layers import LocalResidual, MultiScaleAttention
+from mmqtvit.attention.local_residual import LocalResidual
+from mmqtvit.layers import MultiScaleAttention
 
 
 @pytest.mark.parametrize('size', [(1, 1), (1, 7), (4, 6)])
