@@ -13,7 +13,7 @@ from ..backbones import EfficientViT, QTViT
 from ..backbones.arch import CLASSIFIER_WIDTHS, QTVIT_NAMES
 from ..errors import UserError
 from ..necks import ClassifierNeck
-from .layouts import LAYOUTS
+from .layouts import LAYOUTS, value_in
 from .load import Report, convert, own_names, unwrap
 
 ARCHS = (*QTVIT_NAMES, *EfficientViT.ARCHS)
@@ -117,7 +117,7 @@ def convert_checkpoint(checkpoint: dict,
         new = LAYOUTS[layout](name, series)
         if layout == 'mmqtvit' and (backbone_only or model is getattr(model, 'backbone', model)):
             new = name[len('backbone.'):]
-        renamed[new], sources[new] = converted[key], report.loaded[key]
+        renamed[new], sources[new] = value_in(layout, key, converted[key]), report.loaded[key]
     return Conversion(renamed, sources, report, found)
 
 

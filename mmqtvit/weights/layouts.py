@@ -7,6 +7,8 @@ inverted, so that reading and writing share the one description.
 import re
 from typing import Callable, Optional
 
+from torch import Tensor
+
 #: Our names inside blocks, and those that the published files and timm share.
 _PARTS = (
     (r'\b(inverted|depth|point|spatial)\.', r'\1_conv.'),
@@ -85,6 +87,14 @@ def timm_name(name: str, series: str) -> str:
     name = re.sub(r'^stem\.0\.', 'stem.in_conv.', name)
     name = re.sub(r'^stem\.(\d+)\.', lambda match: f'stem.res{int(match[1]) - 1}.', name)
     return re.sub(r'^(stages\.\d+)\.', r'\1.blocks.', name)
+
+
+def value_in(layout: str, name: str, value: Tensor) -> Tensor:
+    """An entry with the shape that it has in a layout, by our name of it."""
+    # Elsewhere the scalar has no dimension; here it has one, since FSDP cannot cut it otherwise.
+    if layout != 'mmqtvit' and name.endswith('kernel.constant'):
+        return value.reshape(())
+    return value
 
 
 LAYOUTS: dict[str, Callable[[str, str], str]] = {

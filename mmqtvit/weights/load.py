@@ -155,6 +155,8 @@ def convert(checkpoint: dict, model: nn.Module) -> tuple[dict, Report]:
                 report.missing.append(key)
             continue
         value = state_dict[found[key]]
+        if value.dim() == 0 and expected.shape == (1, ):
+            value = value.reshape(1)  # published files have scalars without dimensions
         if value.shape != expected.shape:
             same_channels = value.dim() == 4 and value.shape[:2] == expected.shape[:2]
             if not (key.endswith(EMBEDDING) and same_channels):
