@@ -2,6 +2,8 @@
 
 import copy
 import math
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Optional
@@ -9,16 +11,18 @@ from typing import Any, Optional
 import torch
 from mmengine import Config
 from mmengine.hub import get_config
+from mmengine.logging import MessageHub
 from mmengine.registry import DefaultScope
 from torch import nn
 
 from ..cfg.device import replace_sync_bn
 from ..cfg.environment import require_toolbox
 from ..cfg.image_size import config_image_size
+from ..cfg.tree import type_name
 from ..errors import UserError
 from ..weights.read import is_address
 from .probe import build_without_weights, quiet
-from .refuse import find_backbone, type_name
+from .refuse import find_backbone
 from .samples import is_self_supervised, make_batch
 from .stages import OWN
 
@@ -76,9 +80,10 @@ def check_config(cfg: Config, size: Optional[tuple] = None, loss: bool = True,
         if _own_weights(part['backbone']):
             model.backbone.init_cfg = part['backbone']['init_cfg']
         _step('initialising the model', model.init_weights)
-        _step('the forward pass', _predict, model, part, scope, size)
-        value = _step('the loss step', _take_loss_step, model, part, scope, size,
-                      num_images) if loss else None
+        batch = make_batch(data, part, scope, size, 1)
+        _step('the forward pass', _predict, model, batch, is_self_supervised(part))
+        batch = make_batch(data, part, scope, size, num_images)
+        value = _step('the loss step', _take_loss_step, model, batch) if loss else None
     return Check(size, sum(p.numel() for p in model.parameters()), value)
 
 
@@ -132,22 +137,35 @@ def _propose_few(part: dict) -> None:
             proposals['max_per_img'] = NUM_PROPOSALS
 
 
-def _predict(model: nn.Module, part: dict, scope: str, size: tuple) -> None:
+def _predict(model: nn.Module, batch: dict, self_supervised: bool) -> None:
     model.eval()
-    data = model.data_preprocessor(make_batch(part, scope, size, 1), False)
+    data = model.data_preprocessor(batch, False)
     with torch.no_grad():
-        if is_self_supervised(part):  # it predicts nothing
+        if self_supervised:  # it predicts nothing
             model(data['inputs'][0], mode='tensor')
         else:
             model(**data, mode='predict')
 
 
-def _take_loss_step(model: nn.Module, part: dict, scope: str, size: tuple,
-                    num_images: int) -> float:
+def _take_loss_step(model: nn.Module, batch: dict) -> float:
     model.train()
-    data = model.data_preprocessor(make_batch(part, scope, size, num_images), True)
-    total, _ = model.parse_losses(model(**data, mode='loss'))
+    with _first_iteration():
+        data = model.data_preprocessor(batch, True)
+        total, _ = model.parse_losses(model(**data, mode='loss'))
     total.backward()
     if not math.isfinite(total.item()):
         raise ValueError(f'the loss is {total.item()}')
     return total.item()
+
+
+@contextmanager
+def _first_iteration() -> Iterator[None]:
+    """Some losses and preprocessors ask the runner's message hub how far the training is."""
+    hub = MessageHub.get_current_instance()
+    before = dict(hub.runtime_info)
+    hub.update_info_dict(dict(epoch=0, iter=0, max_epochs=1, max_iters=1))
+    try:
+        yield
+    finally:
+        hub.runtime_info.clear()
+        hub.runtime_info.update(before)

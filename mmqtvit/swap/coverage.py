@@ -12,8 +12,9 @@ INTRODUCTION = """# Configs that take our backbone
 What `tools/swap_backbone.py CONFIG --arch {arch}` makes of the configs in the toolboxes' wheels,
 {chosen}.
 Each is swapped, written, read again and swapped once more, which must change nothing; then the
-model is built with random weights and run forward on one image of noise, at most {long_side}
-pixels a side where the model allows it. This file is written by
+model is built with random weights, predicts on one image of noise and takes a loss step with
+gradients on two, at most {long_side} pixels a side where the model allows it. This file is written
+by
 
     {command}
 
@@ -22,7 +23,8 @@ with {versions}, on a CPU.
 - **runs**: all of this went well; the remark is what the tool warns of. That nothing is frozen
   without a checkpoint, which it tells of most detectors, is left out.
 - **refused**: the tool writes nothing and says why.
-- **broken before**: the original cannot be read, or does not run here, on a CPU, either.
+- **broken before**: the original cannot be read, or does not predict or train here, on a CPU,
+  either.
 - **failed**: the original runs and the swapped one does not.
 
 Shares are of the configs whose model, or the detector in it, has a `backbone`.

@@ -1,26 +1,59 @@
 """Batches of noise with made-up truth, as the toolboxes' loaders would give them."""
 
+from collections.abc import Iterator
 from typing import Any
 
 import torch
 
-from .refuse import type_name
+from ..cfg.tree import as_list, type_name
 
-VIEWS = 2  # of each image, in self-supervised training
+VIEWS = 2  # of each image, where a self-supervised model names no number
 
 
-def make_batch(part: dict, scope: str, size: tuple, num_images: int = 2) -> dict:
+def make_batch(data: dict, part: dict, scope: str, size: tuple, num_images: int = 2) -> dict:
     """What a data preprocessor takes: ``inputs`` and ``data_samples``.
 
     Args:
-        part (dict): Config of the detector, segmentor or classifier.
+        data (dict): The whole config: its training data say whether objects have masks and how
+            many views a self-supervised model gets.
+        part (dict): The detector, segmentor or classifier in it.
         scope (str): 'mmdet', 'mmseg' or 'mmpretrain'.
         size (tuple[int, int]): (height, width) in pixels.
         num_images (int): Defaults to 2.
     """
     torch.manual_seed(0)
-    make = dict(mmdet=_detection, mmseg=_segmentation, mmpretrain=_classification)[scope]
-    return make(part, size, num_images)
+    if scope == 'mmdet':
+        return _detection(part, size, num_images, _has_masks(data, part))
+    if scope == 'mmseg':
+        return _segmentation(part, size, num_images)
+    return _classification(part, size, num_images, _num_views(data))
+
+
+def _has_masks(data: dict, part: dict) -> bool:
+    """Whether the training data of a detector have masks; without data its preprocessor says."""
+    if not data.get('train_dataloader'):
+        return bool((part.get('data_preprocessor') or {}).get('pad_mask'))
+    return any(step.get('with_mask', type_name(step) == 'LoadPanopticAnnotations')
+               for step in _typed(data['train_dataloader'])
+               if type_name(step).endswith('Annotations'))
+
+
+def _num_views(data: dict) -> int:
+    """Views of each image in self-supervised training."""
+    counts = [count for step in _typed(data.get('train_dataloader'))
+              if type_name(step) == 'MultiView' for count in as_list(step['num_views'])]
+    return sum(counts) or VIEWS
+
+
+def _typed(node: Any) -> Iterator:
+    """All dicts with a type in a part of a config."""
+    if isinstance(node, (list, tuple)):
+        for child in node:
+            yield from _typed(child)
+    elif isinstance(node, dict):
+        if type_name(node):
+            yield node
+        yield from _typed(list(node.values()))
 
 
 def is_self_supervised(part: dict) -> bool:
@@ -48,7 +81,7 @@ def _noise(size: tuple, num_images: int, channels: int = 3) -> list:
     return [torch.randint(0, 256, (channels, *size), dtype=torch.uint8) for _ in range(num_images)]
 
 
-def _detection(part: dict, size: tuple, num_images: int) -> dict:
+def _detection(part: dict, size: tuple, num_images: int, with_mask: bool) -> dict:
     from mmdet.testing import demo_mm_inputs, demo_mm_proposals, demo_track_inputs
     if type_name(part) == 'BaseReID':
         return _identities(part, size, num_images)
@@ -56,11 +89,11 @@ def _detection(part: dict, size: tuple, num_images: int) -> dict:
     if type_name(part).endswith('Video'):
         return demo_track_inputs(
             batch_size=1, num_frames=2, key_frames_inds=[0], image_shapes=shapes[:1],
-            num_classes=num_classes, with_mask=True)
+            num_classes=num_classes, with_mask=with_mask)
     roi_head = part.get('roi_head') or {}
     with_semantic = any(key in {**part, **roi_head} for key in ('semantic_head', 'panoptic_head'))
     data = demo_mm_inputs(
-        num_images, shapes, num_classes=max(num_classes, 2), with_mask=True,
+        num_images, shapes, num_classes=max(num_classes, 2), with_mask=with_mask,
         with_semantic=with_semantic,
         sem_seg_output_strides=8 if roi_head.get('semantic_head') else 1)
     for sample in data['data_samples']:
@@ -97,7 +130,7 @@ def _segmentation(part: dict, size: tuple, num_images: int) -> dict:
                 data_samples=samples)
 
 
-def _classification(part: dict, size: tuple, num_images: int) -> dict:
+def _classification(part: dict, size: tuple, num_images: int, num_views: int) -> dict:
     from mmpretrain.structures import DataSample
     num_classes = num_classes_of(part.get('head'))
     many = type_name(part.get('head')).startswith(('MultiLabel', 'CSRA'))
@@ -106,5 +139,5 @@ def _classification(part: dict, size: tuple, num_images: int) -> dict:
         DataSample(metainfo=dict(num_classes=num_classes)).set_gt_label(
             [index % num_classes] if many else index % num_classes) for index in range(num_images)
     ]
-    views = [images.float() for _ in range(VIEWS)]
+    views = [images.float() for _ in range(num_views)]
     return dict(inputs=views if is_self_supervised(part) else images, data_samples=samples)

@@ -102,7 +102,7 @@ def try_config(config: str, family: str, arch: str = 'qtvit1') -> Result:
         if cfg.to_dict() != before:
             raise ValueError('the original config was changed')
         _check_leaf(config, cfg, swap.cfg, arch)
-        run_forward(swap.cfg)
+        run_once(swap.cfg)
         outcome, reason = RUNS, ''
     except CheckFailed as error:
         outcome, reason = FAILED, str(error)
@@ -129,19 +129,19 @@ def backbone_type(model: Any) -> str:
         filter(None, (backbone_type(model.get(key)) for key in WRAPPERS)), '')
 
 
-def run_forward(cfg: Config) -> None:
-    """Run a model forward on small images; on images of its own size where these do not do.
+def run_once(cfg: Config) -> None:
+    """Predict and take a loss step on small images, or on the config's own size if these fail.
 
     Raises:
         CheckFailed: If it runs on neither.
     """
     size = config_image_size(cfg)
     try:
-        check_config(cfg, reduced(size), loss=False)
+        check_config(cfg, reduced(size))
     except CheckFailed:  # poolings of a fixed size
         if reduced(size) == tuple(size):
             raise
-        check_config(cfg, size, loss=False)
+        check_config(cfg, size)
 
 
 def reduced(size: Sequence) -> tuple:
@@ -184,7 +184,7 @@ def _check_leaf(config: str, cfg: Config, swapped: Config, arch: str) -> None:
 
 def _fails(cfg: Config) -> bool:
     try:
-        run_forward(cfg)
+        run_once(cfg)
     except UserError:
         return True
     return False

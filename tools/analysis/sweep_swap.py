@@ -1,4 +1,4 @@
-"""Swap the backbone of the configs in the installed toolboxes, and run each result forward."""
+"""Swap the backbone of the configs in the installed toolboxes, and try each result out."""
 
 import shlex
 import sys
