@@ -27,14 +27,15 @@ def report_user_errors() -> Iterator[None]:
     try:
         yield
     except UserError as error:
-        _say(f'error: {error}')
+        say(f'error: {error}')
         raise SystemExit(2) from None
     except KeyboardInterrupt as interrupt:
-        _say(str(interrupt) or 'interrupted')
+        say(str(interrupt) or 'interrupted')
         raise SystemExit(130) from None
 
 
-def _say(text: str) -> None:
+def say(text: str) -> None:
+    """Print a line to the user's terminal, once on each machine."""
     if os.environ.get('LOCAL_RANK', '0') == '0':
         sys.stdout.flush()
         print(text, file=sys.stderr)

@@ -21,7 +21,21 @@ def test_values(parser):
     assert os.environ['LOCAL_RANK'] == '3'
 
 
-@pytest.mark.parametrize('pair', ['a', '=1', 'a..b=1', '.a=1', 'a=[1,2', 'a=1)'])
+@pytest.mark.parametrize('text, value', [
+    ("dict(mode='whole')", dict(mode='whole')), ('{mode:whole}', dict(mode='whole')),
+    ("{'mode': 'whole', 'x': 1e-3}", dict(mode='whole', x=1e-3)),
+    ("dict(mode='slide',crop_size=(64,64))", dict(mode='slide', crop_size=(64, 64))),
+    ('dict(type=mmqtvit.QTViT,with_cp=true,init_cfg=None)',
+     dict(type='mmqtvit.QTViT', with_cp=True, init_cfg=None)),
+    ("[dict(type='A'),{'type':'B'}]", [dict(type='A'), dict(type='B')]),
+    ('{:06d}.jpg', '{:06d}.jpg'), ('{}', {})])
+def test_dicts(parser, text, value):
+    assert parse(parser, ['--cfg-options', f'a.b={text}']).cfg_options == {'a.b': value}
+
+
+@pytest.mark.parametrize('pair', [
+    'a', '=1', 'a..b=1', '.a=1', 'a=[1,2', 'a=1)', 'a=dict(b=1,2)', 'a={b}', 'a={b:1', 'a=(,))((',
+    'a=f(x,(1,2))', 'a=dict(**b)'])
 def test_malformed_option(parser, capsys, pair):
     with pytest.raises(SystemExit) as exit_:
         parse(parser, ['--cfg-options', 'x=1', pair])

@@ -73,6 +73,64 @@ def test_option_without_a_place(config, key, match):
         load_config(config, {key: 1})
 
 
+@pytest.fixture()
+def with_variables(tmp_path):
+    path = tmp_path / 'variables.py'
+    path.write_text("""
+max_iters = 5
+data_root = 'data/x/'
+pipeline = [dict(type='Load'), dict(type='Resize', scale=(64, 32))]
+last = 3
+train_cfg = dict(max_iters=max_iters)
+param_scheduler = [dict(type='PolyLR', end=max_iters - last)]
+train_dataloader = dict(dataset=dict(data_root=data_root, pipeline=pipeline))
+val_evaluator = dict(type='M', ann_file=data_root + 'val.json')
+model = dict(type='A', test_cfg=dict(mode='whole'))
+compile = dict(backend='eager')
+""")
+    return str(path)
+
+
+@pytest.mark.parametrize('key, value, places', [
+    ('max_iters', 2, 'nothing reads max_iters.*is read: train_cfg.max_iters$'),
+    ('data_root', '/x', 'is read: .*train_dataloader.dataset.data_root, val_evaluator.ann_file$'),
+    ('pipeline.1.scale', (8, 8), 'is read: train_dataloader.dataset.pipeline.1.scale$'),
+    ('last', 1, 'nothing reads last, a variable of the config file. Read are .*train_cfg'),
+    ('scale', 1, 'nothing reads an entry scale.*is read: train_dataloader.*1.scale$'),
+    ('custom_imports.imports', ['a'], 'nothing reads an entry custom_imports')])
+def test_variables_that_nothing_reads(with_variables, key, value, places):
+    with pytest.raises(UserError, match=places):
+        load_config(with_variables, {key: value})
+
+
+def test_variables_of_an_inherited_file(with_variables, tmp_path, capsys):
+    leaf = tmp_path / 'leaf.py'
+    leaf.write_text("_base_ = './variables.py'\nmax_iters = 2\ndata_root = 'y'\n"
+                    "train_dataloader = dict(dataset=dict(data_root=data_root))\n")
+    assert load_config(str(leaf)).train_cfg.max_iters == 5
+    assert capsys.readouterr().err == (
+        f'warning: {leaf} sets max_iters=2, which nothing reads; train_cfg.max_iters is 5\n')
+    load_config(with_variables)
+    assert capsys.readouterr().err == ''
+
+
+@pytest.mark.parametrize('key, value', [
+    ('model.test_cfg', 'whole'), ('model', 1), ('param_scheduler', 'PolyLR'),
+    ('param_scheduler.0', 'PolyLR'), ('train_dataloader.dataset.pipeline', 'Load')])
+def test_text_in_place_of_a_dict(with_variables, key, value):
+    with pytest.raises(UserError, match=f'{key}={value}: {key} is a (dict with|list of . dicts)'):
+        load_config(with_variables, {key: value})
+
+
+def test_dicts_in_place_of_dicts(with_variables):
+    options = {'model.test_cfg': dict(stride=2), 'param_scheduler': None, 'compile': False,
+               'train_dataloader.dataset.pipeline': [dict(type='Load')]}
+    cfg = load_config(with_variables, options)
+    assert cfg.model.test_cfg == dict(mode='whole', stride=2)
+    assert cfg.param_scheduler is None and cfg.compile is False
+    assert cfg.train_dataloader.dataset.pipeline == [dict(type='Load')]
+
+
 def test_amp():
     cfg = Config(dict(optim_wrapper=dict(type='OptimWrapper')))
     enable_amp(cfg)
