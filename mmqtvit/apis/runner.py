@@ -2,10 +2,10 @@
 
 import logging
 import pickle
-import re
 import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Optional
 
 from mmengine import Config
@@ -28,8 +28,6 @@ from .test_options import (
     drop_averaging,
     keep_predictions,
 )
-
-WRONG_ARGUMENTS = re.compile(r'\(\) (got an unexpected keyword|missing \d+ required)')
 
 
 def train(cfg: Config,
@@ -139,7 +137,8 @@ def _prepared(cfg: Config, notes: list, training: bool) -> Iterator[Runner]:
         check_resumable(checkpoint, source)
     join_processes(cfg)
     with allow_openmmlab_checkpoints(), explained(cfg):
-        runner = RUNNERS.build(cfg) if 'runner_type' in cfg else Runner.from_cfg(cfg)
+        with explained(cfg, whole=True):
+            runner = RUNNERS.build(cfg) if 'runner_type' in cfg else Runner.from_cfg(cfg)
         runner.register_hook(RefuseLoaders(
             {split: cfg.get(f'{split}_evaluator') for split in ('val', 'test')}))
         for note in notes:
@@ -163,26 +162,42 @@ def _prepared(cfg: Config, notes: list, training: bool) -> Iterator[Runner]:
 
 
 @contextmanager
-def explained(cfg: Config) -> Iterator[None]:
-    """Turn what goes wrong when the parts of a config are built into a UserError.
+def explained(cfg: Config, whole: bool = False) -> Iterator[None]:
+    """Turn what goes wrong while a part of a config is built into a UserError that names the part.
 
-    Only what a constructor raises on purpose, or a call with wrong arguments; the rest are bugs.
+    A constructor sees nothing but the config and the files it names, so it is these that are wrong;
+    where it says so in words of its own, or Python does, makes no difference. What goes wrong
+    outside of constructors is a bug and passes.
+
+    Args:
+        cfg (Config): What is built.
+        whole (bool): Whether nothing else happens inside, so that all that goes wrong is the
+            config's. Defaults to False.
     """
     try:
         yield
+    except UserError:
+        raise
     except pickle.UnpicklingError as error:  # of init_cfg; load_from was read before
         raise UserError(refusal('a checkpoint that the config names', error)) from error
-    except (AssertionError, KeyError, TypeError, ValueError) as error:
-        frames = list(traceback.walk_tb(error.__traceback__))
-        builders = [frame for frame, _ in frames if frame.f_code.co_name == 'build_from_cfg']
-        text = str(error.args[0]) if error.args else type(error).__name__
-        raising = traceback.extract_tb(error.__traceback__)[-1].line or ''
-        on_purpose = raising.startswith(('raise ', 'assert '))
-        if not builders or not (on_purpose or WRONG_ARGUMENTS.search(text)):
+    except Exception as error:
+        frames = [frame for frame, _ in traceback.walk_tb(error.__traceback__)]
+        builders = [frame for frame in frames if frame.f_code.co_name == 'build_from_cfg']
+        if not builders and not whole:
             raise
-        kind = builders[-1].f_locals.get('obj_type')
+        kind = builders[-1].f_locals.get('obj_type') if builders else 'the runner'
         raise UserError(f'{cfg.filename}: cannot build {getattr(kind, "__name__", kind)}: '
-                        f'{text}') from error
+                        f'{_reason(error)}') from error
+
+
+def _reason(error: Exception) -> str:
+    """The words of an error; its kind and place where it was not raised on purpose."""
+    text = str(error.args[0] if isinstance(error, KeyError) and error.args else error).strip()
+    if text and isinstance(error, (AssertionError, KeyError, OSError, TypeError, ValueError)):
+        return text
+    last = traceback.extract_tb(error.__traceback__)[-1]
+    place = f'{Path(last.filename).name}, line {last.lineno}: {last.line}'
+    return ': '.join(filter(None, (type(error).__name__, text))) + f' ({place})'
 
 
 def _how_to_go_on(cfg: Config, runner: Optional[Runner]) -> str:

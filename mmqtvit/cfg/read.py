@@ -235,7 +235,8 @@ def _check_kind(cfg: Config, key: str, value: Any) -> None:
             return
     if not isinstance(value, (str, int, float)) or key == 'compile':  # which may be a bool
         return
-    if isinstance(node, dict):
+    # Others, such as an arch, may be a name or a dict.
+    if isinstance(node, dict) and ('type' in node or key.endswith('cfg') or '.' not in key):
         example = next(iter(node), 'key')
         raise UserError(f'--cfg-options {key}={value}: {key} is a dict with '
                         f'{", ".join(map(str, node)) or "nothing"}; change one of its entries, as '

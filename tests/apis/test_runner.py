@@ -217,12 +217,29 @@ def test_malicious_checkpoint(tmp_path, option):
     ({'model.backbone.out_indices': (0, 4)}, 'cannot build mmqtvit.QTViT: .*out_indices'),
     ({'param_scheduler.0.type': 'PoliLR'}, 'PoliLR is not in the'),
     ({'train_dataloader.dataset.type': 'NoDataset'}, 'NoDataset is not in the'),
+    # Raised in lines of any kind: an assert of two lines, Python's own, and without a part.
+    ({'train_dataloader.dataset.pipeline.2': dict(type='RandomCrop', crop_size=[16, 16])},
+     'build RandomCrop: The expected'),
+    ({'optim_wrapper.optimizer.lr': 'a'}, "cannot build SGD: '<' not supported"),
+    ({'train_dataloader.batch_size': 'a'}, 'cannot build IterBasedTrainLoop: batch_size should'),
+    ({'randomness.seed': 'a'}, 'cannot build the runner: Cannot cast'),
+    ({'log_level': 'LOUD'}, 'cannot build the runner: LOUD'),
+    ({'env_cfg': [1]}, r'cannot build the runner: AttributeError: .*\(.*py, line \d+: '),
 ])
 def test_config_that_does_not_build(tmp_path, options, match):
     path = write_toy(tmp_path)
     with pytest.raises(UserError, match=match) as error:
         train(loaded(path, tmp_path, **options))
     assert path in str(error.value)
+
+
+def test_config_dumped_as_json(tmp_path):
+    """JSON has no tuples."""
+    cfg = load_config(write_toy(tmp_path))
+    cfg.train_dataloader.dataset.pipeline.append(dict(type='RandomCrop', crop_size=(16, 16)))
+    cfg.dump(str(tmp_path / 'dumped.json'))
+    with pytest.raises(UserError, match='dumped.json: cannot build RandomCrop: The expected'):
+        train(loaded(str(tmp_path / 'dumped.json'), tmp_path))
 
 
 def test_a_bug_is_not_hidden(tmp_path, monkeypatch):
