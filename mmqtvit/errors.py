@@ -5,6 +5,8 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from .terminal import prepare_terminal
+
 
 class UserError(Exception):
     """A mistake in the command, the config or the files; the message says what to do.
@@ -22,8 +24,9 @@ def report_user_errors() -> Iterator[None]:
     """Wrap a command line: a :class:`UserError` prints its message and exits with status 2.
 
     Ctrl-C exits with status 130. Any other exception is a bug and keeps its traceback. Of the
-    processes of a distributed run, one on each machine speaks.
+    processes of a distributed run, one on each machine speaks. The terminal is prepared first.
     """
+    prepare_terminal()
     try:
         yield
     except UserError as error:

@@ -9,8 +9,13 @@ if [ $# -lt 3 ]; then
 fi
 config=$1 checkpoint=$2 processes=$3
 shift 3
-exec "${PYTHON:-python}" -m torch.distributed.run \
-    --nnodes="${NNODES:-1}" --node_rank="${NODE_RANK:-0}" \
-    --master_addr="${MASTER_ADDR:-127.0.0.1}" --master_port="${PORT:-29500}" \
+# On one machine torchrun takes a free port, unless one is named.
+if [ -n "${PORT:-}${MASTER_ADDR:-}" ] || [ "${NNODES:-1}" != 1 ]; then
+    meeting=(--nnodes="${NNODES:-1}" --node_rank="${NODE_RANK:-0}"
+             --master_addr="${MASTER_ADDR:-127.0.0.1}" --master_port="${PORT:-29500}")
+else
+    meeting=(--standalone)
+fi
+exec "${PYTHON:-python}" -m torch.distributed.run "${meeting[@]}" \
     --nproc_per_node="$processes" \
     "$(dirname "$0")/test.py" "$config" "$checkpoint" --launcher pytorch "$@"

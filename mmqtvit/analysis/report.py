@@ -93,6 +93,6 @@ def write_csv(path: Path, records: Sequence) -> None:
 def _write(path: Path, text: str) -> None:
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text)
+        path.write_text(text, encoding='utf-8')
     except OSError as error:
         raise UserError(f'cannot write {path}: {error.strerror}') from error

@@ -18,6 +18,7 @@ from ..cfg.device import adapt_to_device
 from ..cfg.environment import require_toolbox
 from ..cfg.heads import head_classes
 from ..errors import UserError
+from ..terminal import quiet_toolbox
 from ..weights.read import read_checkpoint
 from ..weights.safe_load import allow_openmmlab_checkpoints
 from .checkpoint import check_match, translate
@@ -54,7 +55,7 @@ class Predictor:
         _take_one_dataset(cfg)
         adapt_to_device(cfg, training=False)
         init_default_scope(self.scope)
-        with allow_openmmlab_checkpoints(), explained(cfg):
+        with allow_openmmlab_checkpoints(), quiet_toolbox(self.scope), explained(cfg):
             self.inferencer = _build_inferencer(cfg, device)
             meta = dataset_meta(cfg, weights)
         translated = translate(self.inferencer.model, weights, checkpoint, training=False)

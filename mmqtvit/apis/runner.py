@@ -17,6 +17,7 @@ from ..cfg.device import adapt_to_device, join_processes
 from ..cfg.environment import require_toolbox
 from ..cfg.read import enable_amp, enable_auto_scale_lr
 from ..errors import Interrupted, UserError
+from ..terminal import quiet_toolbox
 from ..weights.read import read_checkpoint, refusal
 from ..weights.safe_load import CAN_RESTRICT, allow_openmmlab_checkpoints
 from .check_dataset.loaders import RefuseLoaders
@@ -136,7 +137,7 @@ def _prepared(cfg: Config, notes: list, training: bool) -> Iterator[Runner]:
     if checkpoint and cfg.resume:
         check_resumable(checkpoint, source)
     join_processes(cfg)
-    with allow_openmmlab_checkpoints(), explained(cfg):
+    with allow_openmmlab_checkpoints(), quiet_toolbox(cfg.default_scope), explained(cfg):
         with explained(cfg, whole=True):
             runner = RUNNERS.build(cfg) if 'runner_type' in cfg else Runner.from_cfg(cfg)
         runner.register_hook(RefuseLoaders(

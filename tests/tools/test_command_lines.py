@@ -3,8 +3,10 @@
 import importlib.util
 import os
 import signal
+import socket
 import subprocess
 import sys
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -157,8 +159,12 @@ def test_two_processes(tmp_path):
     config.write_text(config.read_text() + (
         "custom_imports = dict(imports=['tests.tools.weights_hook'])\n"
         "custom_hooks = [dict(type='HashWeights')]\n"))
-    result = run('bash', TOOLS / 'dist_train.sh', path, 2, '--work-dir', tmp_path / 'run',
-                 cwd=tmp_path, PORT='29731')
+    with socket.socket() as taken:  # as by another training on the machine
+        with suppress(OSError):
+            taken.bind(('127.0.0.1', 29500))
+            taken.listen()
+        result = run('bash', TOOLS / 'dist_train.sh', path, 2, '--work-dir', tmp_path / 'run',
+                     cwd=tmp_path)
     assert result.returncode == 0, result.stderr
     hashes = [(tmp_path / f'run/rank{rank}.txt').read_text() for rank in (0, 1)]
     assert hashes[0] == hashes[1]

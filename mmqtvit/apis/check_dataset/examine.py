@@ -16,6 +16,7 @@ from ...cfg.environment import require_toolbox
 from ...cfg.heads import head_classes
 from ...cfg.tree import type_name
 from ...errors import UserError
+from ...terminal import quiet_toolbox
 from .coco import check_categories, check_records, read_coco
 from .findings import Examination, Finding
 from .loaders import check_batches, check_evaluation
@@ -49,6 +50,11 @@ def examine(cfg: Config, splits: Sequence, workers: int = 0) -> list:
     found = _distinct(cfg, splits)
     if not found:
         raise UserError(f'the config names no data set for {", ".join(splits)}')
+    with quiet_toolbox(cfg.default_scope):
+        return _examine_all(cfg, splits, found, workers)
+
+
+def _examine_all(cfg: Config, splits: Sequence, found: list, workers: int) -> list:
     results = [_examine_one(cfg, keys, leaf, workers) for keys, leaf in found]
     for split in splits:
         if split == 'test' and 'val' in splits and all(
