@@ -17,6 +17,7 @@ from ..cfg.datasets import dataset_leaves
 from ..cfg.device import adapt_to_device
 from ..cfg.environment import require_toolbox
 from ..cfg.heads import head_classes
+from ..cfg.tree import type_name
 from ..errors import UserError
 from ..terminal import quiet_toolbox
 from ..weights.read import read_checkpoint
@@ -254,7 +255,10 @@ def _take_one_dataset(cfg: Config) -> None:
     if not leaves or not leaves[0].get('pipeline'):
         raise UserError('the config must have test_dataloader.dataset.pipeline, by which images '
                         'are prepared for the model')
-    steps = [str(step.get('type')) for step in leaves[0].pipeline]
+    for step in leaves[0].pipeline:  # the inferencers look for them by these names
+        if type_name(step) in ('LoadImageFromFile', 'LoadAnnotations', 'LoadDepthAnnotation'):
+            step.type = type_name(step)
+    steps = [type_name(step) for step in leaves[0].pipeline]
     if cfg.default_scope != 'mmpretrain' and not any('LoadImage' in step for step in steps):
         raise UserError('test_dataloader.dataset.pipeline must have the step LoadImageFromFile, it '
                         f'has {", ".join(steps)}')

@@ -8,6 +8,7 @@ from mmengine import Config
 from mmengine.device import get_device
 
 from ..errors import UserError
+from .tree import type_name
 
 SYNC_NORMS = ('SyncBN', 'MMSyncBN', 'SyncBatchNorm')
 
@@ -72,21 +73,22 @@ def replace_sync_bn(node: Any) -> tuple:
     count = 0
     if isinstance(node, (dict, list)):
         for key, child in list(node.items() if isinstance(node, dict) else enumerate(node)):
-            node[key], replaced = replace_sync_bn(child)
+            part, replaced = replace_sync_bn(child)
+            if replaced:  # else an object that a new-style config imports stays a name
+                node[key] = part
             count += replaced
-    if isinstance(node, dict) and 'type' in node:
-        # New-style configs hold the class itself.
-        name = getattr(node['type'], '__name__', str(node['type']))
-        if name.split('.')[-1] in SYNC_NORMS:
-            node['type'] = 'BN'
-            count += 1
+    if type_name(node) in SYNC_NORMS:
+        node['type'] = 'BN'
+        count += 1
     return node, count
 
 
 def _replace_everywhere(cfg: Config) -> int:
     total = 0
     for key in list(cfg):
-        cfg[key], count = replace_sync_bn(cfg[key])
+        part, count = replace_sync_bn(cfg[key])
+        if count:
+            cfg[key] = part
         total += count
     if cfg.get('sync_bn'):  # asks mmengine to turn BN into SyncBN
         cfg.sync_bn = None

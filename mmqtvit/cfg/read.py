@@ -5,13 +5,15 @@ import os
 import traceback
 from copy import deepcopy
 from pathlib import Path
-from typing import Optional
+from typing import Any, Optional
 
 from mmengine import Config
+from mmengine.config.lazy import LazyAttr, LazyObject
 from mmengine.hub import get_config
 
 from ..errors import UserError, say
 from .options import check_option, variables_without_effect
+from .tree import type_name
 
 
 def load_config(path: str,
@@ -53,7 +55,7 @@ def enable_amp(cfg: Config) -> None:
     Raises:
         UserError: If the config's optimizer wrapper has no such form.
     """
-    kind = cfg.optim_wrapper.get('type', 'OptimWrapper')
+    kind = type_name(cfg.optim_wrapper) or 'OptimWrapper'
     if kind not in ('OptimWrapper', 'AmpOptimWrapper'):
         raise UserError(
             f'--amp replaces OptimWrapper, but the config has optim_wrapper.type={kind}')
@@ -88,13 +90,31 @@ def read_config(path: str) -> Config:
         beside = f'. In that folder there are: {", ".join(names)}' if names else ''
         raise UserError(f'config {path} not found{beside}')
     try:
-        return get_config(path) if packaged else Config.fromfile(path)
+        return with_names(get_config(path) if packaged else Config.fromfile(path))
     except Exception as error:  # a config is a program: anything can go wrong in it
         lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__)
                  if os.path.basename(frame.filename) == os.path.basename(path)]
         where = f', line {lines[-1]}' if lines else ''
         raise UserError(f'cannot read config {path}{where}: '
                         f'{type(error).__name__}: {_words(error)}') from error
+
+
+def with_names(cfg: Config) -> Config:
+    """A config whose types are names, as mmengine writes those of new-style configs into its logs.
+
+    A new-style config holds the classes themselves, which nothing that compares names knows.
+    """
+    return Config(_with_names(cfg._to_lazy_dict()), cfg_text=cfg.text, filename=cfg.filename)
+
+
+def _with_names(node: Any, key: Any = None) -> Any:
+    if isinstance(node, (LazyAttr, LazyObject)) and str(key).endswith('type'):
+        return f'{node.module}.{node}'
+    if isinstance(node, dict):
+        return {name: _with_names(child, name) for name, child in node.items()}
+    if isinstance(node, (list, tuple)):
+        return type(node)(_with_names(child) for child in node)
+    return node
 
 
 def _words(error: Exception) -> str:
