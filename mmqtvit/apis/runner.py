@@ -5,12 +5,14 @@ import pickle
 import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager
+from copy import deepcopy
 from pathlib import Path
 from typing import Optional
 
 from mmengine import Config
-from mmengine.registry import RUNNERS
+from mmengine.registry import MODELS, RUNNERS
 from mmengine.runner import Runner
+from torch import nn
 
 from ..cfg.datasets import check_datasets, complete_loader
 from ..cfg.device import adapt_to_device, join_processes
@@ -138,6 +140,8 @@ def _prepared(cfg: Config, notes: list, training: bool) -> Iterator[Runner]:
         check_resumable(checkpoint, source)
     join_processes(cfg)
     with allow_openmmlab_checkpoints(), quiet_toolbox(cfg.default_scope), explained(cfg):
+        if 'runner_type' in cfg and cfg.get('env_cfg') is None:
+            cfg.env_cfg = {}  # FlexibleRunner's own default does not come through its from_cfg
         with explained(cfg, whole=True):
             runner = RUNNERS.build(cfg) if 'runner_type' in cfg else Runner.from_cfg(cfg)
         runner.register_hook(RefuseLoaders(
@@ -145,21 +149,32 @@ def _prepared(cfg: Config, notes: list, training: bool) -> Iterator[Runner]:
         for note in notes:
             runner.logger.info(note)
         if checkpoint:
+            model = _model_of(runner, cfg)
             if not CAN_RESTRICT:
                 runner.logger.warning('Before torch 2.6 a checkpoint can run code when it is '
                                       f'loaded: {source} should be from a source you trust')
             # A resumed run takes all of its own file, optimiser and averages included.
             translated = (None if cfg.resume else
-                          translate(runner.model, checkpoint, source, training))
+                          translate(model, checkpoint, source, training))
             if translated is None:
-                check_match(runner.model, checkpoint, source, training)
+                check_match(model, checkpoint, source, training)
             else:
                 state_dict, report = translated
                 runner.register_hook(LoadTranslated(state_dict))
                 level = logging.WARNING if report.incomplete else logging.INFO
                 runner.logger.log(level, f'{source}: {report}')
-            del checkpoint
+            del checkpoint, model
         yield runner
+
+
+def _model_of(runner: Runner, cfg: Config) -> nn.Module:
+    """The model that will be loaded; FlexibleRunner builds it later, so here one like it."""
+    if isinstance(runner.model, nn.Module):
+        return runner.model
+    part = deepcopy(cfg.model)
+    if cfg.get('data_preprocessor'):
+        part.setdefault('data_preprocessor', cfg.data_preprocessor)
+    return MODELS.build(part)
 
 
 @contextmanager

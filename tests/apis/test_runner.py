@@ -169,6 +169,25 @@ def test_start_with_other_classes(tmp_path):
         apis.test(loaded(path, tmp_path, **more), str(first))
 
 
+@pytest.mark.parametrize('kind', [dict(type='SingleDeviceStrategy'), None])
+def test_flexible_runner(tmp_path, kind):
+    """It builds its model when it starts; FSDP and DeepSpeed are strategies of it."""
+    path, first = write_toy(tmp_path), tmp_path / 'first/iter_2.pth'
+    options = {'runner_type': 'FlexibleRunner', 'strategy': kind, 'train_cfg.max_iters': 2}
+    train(loaded(path, tmp_path, work_dir=str(first.parent), **options))
+    train(loaded(path, tmp_path, load_from=str(first), **options,
+                 **{'optim_wrapper.optimizer.lr': 0.}))
+    key = 'decode_head.conv_seg.weight'
+    torch.testing.assert_close(weights(tmp_path / 'run/iter_2.pth')[key], weights(first)[key])
+    train(loaded(path, tmp_path, **{**options, 'train_cfg.max_iters': 4}), resume=str(first))
+    assert 'resumed epoch: 0, iter: 2' in last_log(tmp_path)
+    metrics = apis.test(loaded(path, tmp_path, **options), str(first))
+    plain = apis.test(loaded(path, tmp_path), str(first), show_dir=str(tmp_path / 'pictures'))
+    assert metrics == plain
+    for more in (dict(tta=True), dict(fuse_conv_bn=True), dict(show_dir=str(tmp_path / 'other'))):
+        assert apis.test(loaded(path, tmp_path, **options), str(first), **more)
+
+
 def test_pretrained_backbone(tmp_path):
     path = write_toy(tmp_path)
     train(loaded(path, tmp_path, **{'train_cfg.max_iters': 2}))
