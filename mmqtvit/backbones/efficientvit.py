@@ -156,7 +156,7 @@ class EfficientViT(BaseModule):
                 head_dim=arch['head_dim'],
                 attention=attention,
                 # The embedding is made for the map of a 224×224 image.
-                native_size=224 // self._stride(index) if position_embedding else None,
+                native_size=224 // self.stride(index) if position_embedding else None,
                 value_shortcut=value_shortcut) for index in range(num_stages))
         self._freeze_stages()
 
@@ -170,7 +170,8 @@ class EfficientViT(BaseModule):
         return tuple(index % NUM_STAGES for index in indices)
 
     @staticmethod
-    def _stride(index: int) -> int:
+    def stride(index: int) -> int:
+        """Stride of the map of a stage, in pixels; the first stage is 0."""
         return 4 * 2**index
 
     @property
@@ -181,7 +182,7 @@ class EfficientViT(BaseModule):
     @property
     def out_strides(self) -> tuple[int, ...]:
         """tuple[int]: Strides of the returned maps, in pixels."""
-        return tuple(self._stride(index) for index in self.out_indices)
+        return tuple(self.stride(index) for index in self.out_indices)
 
     def _build_stem(self, rates: list) -> nn.Sequential:
         width = self.widths[0]
