@@ -47,6 +47,8 @@ def quiet_toolbox(scope: str) -> Iterator[None]:
         scope (str): Of the toolbox in use, which is imported.
     """
     from mmengine import logging as mmengine_logging
+
+    from .toolboxes import get_toolbox  # here: they import the errors, which import this file
     told = mmengine_logging.print_log
 
     def print_log(message: str, *args, **kwargs) -> None:
@@ -62,7 +64,7 @@ def quiet_toolbox(scope: str) -> Iterator[None]:
         stack.enter_context(mock.patch.object(
             logging.FileHandler, '__init__',
             partialmethod(logging.FileHandler.__init__, encoding='utf-8')))
-        if scope == 'mmdet':
+        if get_toolbox(scope).uses_pycocotools:
             from pycocotools import coco, cocoeval
             for module in (coco, cocoeval):
                 stack.enter_context(

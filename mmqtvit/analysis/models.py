@@ -11,11 +11,10 @@ from torch import Tensor, nn
 
 from ..apis.runner import explained
 from ..cfg.device import replace_sync_bn
-from ..cfg.environment import require_toolbox
 from ..cfg.read import load_config
 from ..errors import UserError
+from ..toolboxes import Toolbox, get_toolbox, require_toolbox
 from ..weights.convert import ARCHS, build_backbone
-from .samples import make_samples
 
 TIMM = 'timm:'
 BACKBONE = '@backbone'
@@ -29,22 +28,27 @@ class WholeModel(nn.Module):
 
     Args:
         model (nn.Module): The toolbox's model.
-        scope (str): 'mmdet', 'mmseg' or 'mmpretrain'.
+        toolbox (Toolbox): Its adapter.
+        cfg (dict): The model's config.
     """
 
-    def __init__(self, model: nn.Module, scope: str) -> None:
+    def __init__(self, model: nn.Module, toolbox: Toolbox, cfg: dict) -> None:
         super().__init__()
         self.model = model
-        self.scope = scope
+        self.toolbox, self.cfg = toolbox, cfg
 
     def forward(self, images: Tensor) -> object:
         """Run backbone, neck and heads, the toolboxes' ``mode='tensor'``, on (B, 3, H, W)."""
-        return self.model(images, make_samples(self.scope, images), mode='tensor')
+        return self.model(images, self._samples(images), mode='tensor')
 
     def loss(self, images: Tensor) -> Tensor:
         """Compute the loss of (B, 3, H, W) against made-up truth."""
-        losses = self.model(images, make_samples(self.scope, images), mode='loss')
+        losses = self.model(images, self._samples(images), mode='loss')
         return self.model.parse_losses(losses)[0]
+
+    def _samples(self, images: Tensor) -> list:
+        return self.toolbox.make_samples(
+            self.cfg, tuple(images.shape[-2:]), len(images), images.device)
 
 
 def build_model(spec: str, cfg_options: Optional[dict] = None) -> nn.Module:
@@ -96,7 +100,7 @@ def _build_config(spec: str, cfg_options: Optional[dict]) -> nn.Module:
     with DefaultScope.overwrite_default_scope(cfg.default_scope), explained(cfg):
         if backbone_only:
             return MODELS.build(cfg.model.backbone)
-        return WholeModel(MODELS.build(cfg.model), cfg.default_scope)
+        return WholeModel(MODELS.build(cfg.model), get_toolbox(cfg.default_scope), cfg.model)
 
 
 def read_model_config(path: str, cfg_options: Optional[dict] = None) -> Config:

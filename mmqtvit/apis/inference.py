@@ -3,7 +3,7 @@
 import json
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Optional
+from typing import Optional
 
 import cv2
 import numpy as np
@@ -15,19 +15,15 @@ from tqdm import tqdm
 
 from ..cfg.datasets import dataset_leaves
 from ..cfg.device import adapt_to_device
-from ..cfg.environment import require_toolbox
-from ..cfg.heads import head_classes
 from ..cfg.tree import type_name
 from ..errors import UserError
 from ..terminal import quiet_toolbox
+from ..toolboxes import Toolbox, require_toolbox
 from ..weights.read import read_checkpoint
 from ..weights.safe_load import allow_openmmlab_checkpoints
 from .checkpoint import check_match, translate
 from .images import UnreadableImage, read_image
 from .runner import explained
-
-TOP = 5  # classes in the record of a classifier
-OPACITY = 0.6  # of the classes' colours over the image
 
 
 class Predictor:
@@ -49,22 +45,21 @@ class Predictor:
                  checkpoint: str,
                  device: Optional[str] = None,
                  score_thr: float = 0.3) -> None:
-        self.scope, self.score_thr = cfg.get('default_scope'), score_thr
-        require_toolbox(cfg)
+        self.toolbox, self.score_thr = require_toolbox(cfg), score_thr
         weights = read_checkpoint(checkpoint)
         device = _check_device(device or get_device())
-        _take_one_dataset(cfg)
+        _take_one_dataset(cfg, self.toolbox)
         adapt_to_device(cfg, training=False)
-        init_default_scope(self.scope)
-        with allow_openmmlab_checkpoints(), quiet_toolbox(self.scope), explained(cfg):
-            self.inferencer = _build_inferencer(cfg, device)
+        init_default_scope(self.toolbox.name)
+        with allow_openmmlab_checkpoints(), quiet_toolbox(self.toolbox.name), explained(cfg):
+            self.inferencer = self.toolbox.build_inferencer(cfg, device)
             meta = dataset_meta(cfg, weights)
         translated = translate(self.inferencer.model, weights, checkpoint, training=False)
         state_dict = (translated[0] if translated else
                       check_match(self.inferencer.model, weights, checkpoint, training=False))
         self.inferencer.model.load_state_dict(state_dict, strict=False)
         self.classes = meta.get('classes')
-        number = max(head_classes(cfg).values(), default=0)
+        number = max(self.toolbox.head_classes(cfg).values(), default=0)
         if self.classes and len(self.classes) < number:
             raise UserError(f'{checkpoint} or the data set names {len(self.classes)} classes, the '
                             f'model of the config has {number}')
@@ -86,58 +81,10 @@ class Predictor:
             UserError: If the model predicts nothing of what is drawn here.
         """
         rgb = np.ascontiguousarray(image[..., ::-1])
-        batch = next(iter(self.inferencer.preprocess([image], 1)))
-        if self.scope == 'mmdet':
-            batch = batch[1]  # the first is the image as it was given
-        sample = self.inferencer.forward(batch)[0].cpu()
-        record = dict(height=image.shape[0], width=image.shape[1])
-        if self.scope == 'mmdet':
-            picture, predicted, labels = *self._instances(rgb, sample), None
-        elif self.scope == 'mmseg':
-            picture, predicted, labels = self._segments(rgb, sample)
-        else:
-            picture, predicted, labels = *self._scores(rgb, sample), None
-        return picture, {**record, **predicted}, labels
-
-    def _instances(self, rgb: np.ndarray, sample: Any) -> tuple:
-        if 'pred_instances' not in sample:
-            raise UserError('this detector predicts no instances but '
-                            f'{", ".join(sample.keys()) or "nothing"}, which is not drawn here')
-        sample.pred_instances = sample.pred_instances[sample.pred_instances.scores > self.score_thr]
-        picture = self.inferencer.visualize(
-            [rgb], [sample], return_vis=True, pred_score_thr=self.score_thr)[0]
-        found = self.inferencer.pred2dict(sample)
-        instances = []
-        for index, (label, score) in enumerate(zip(found['labels'], found['scores'])):
-            instance = dict(label=label, name=self._name(label), score=score,
-                            bbox=found['bboxes'][index])
-            if 'masks' in found:
-                instance['mask'] = found['masks'][index]
-            instances.append(instance)
-        return picture, dict(instances=instances)
-
-    def _segments(self, rgb: np.ndarray, sample: Any) -> tuple:
-        if 'pred_sem_seg' not in sample:
-            raise UserError('this segmentor predicts no classes but '
-                            f'{", ".join(sample.keys()) or "nothing"}, which is not drawn here')
-        picture = self.inferencer.visualize([rgb], [sample], return_vis=True, opacity=OPACITY)[0]
-        labels = sample.pred_sem_seg.data[0].numpy()
-        values, pixels = np.unique(labels, return_counts=True)
-        classes = [dict(label=int(value), name=self._name(value), fraction=count / labels.size)
-                   for value, count in sorted(zip(values, pixels), key=lambda pair: -pair[1])]
-        return picture, dict(classes=classes), labels
-
-    def _scores(self, rgb: np.ndarray, sample: Any) -> tuple:
-        from mmpretrain.visualization import UniversalVisualizer
-        picture = UniversalVisualizer().visualize_cls(
-            rgb, sample, classes=self.classes, draw_gt=False)
-        scores, labels = sample.pred_score.topk(min(TOP, len(sample.pred_score)))
-        return picture, dict(classes=[
-            dict(label=label, name=self._name(label), score=score)
-            for label, score in zip(labels.tolist(), scores.tolist())])
-
-    def _name(self, label: int) -> str:
-        return str(self.classes[label]) if self.classes else str(label)
+        sample = self.toolbox.infer(self.inferencer, image)
+        picture, predicted, labels = self.toolbox.describe(
+            self.inferencer, rgb, sample, self.classes, self.score_thr)
+        return picture, dict(height=image.shape[0], width=image.shape[1], **predicted), labels
 
 
 def predict(predictor: Predictor, images: Sequence, out: Path) -> tuple:
@@ -248,7 +195,7 @@ def _check_device(device: str) -> str:
     return device
 
 
-def _take_one_dataset(cfg: Config) -> None:
+def _take_one_dataset(cfg: Config, toolbox: Toolbox) -> None:
     """Leave of the test data its first set alone, whose pipeline the inferencers take."""
     dataset = (cfg.get('test_dataloader') or {}).get('dataset')
     leaves = [leaf for _, leaf in dataset_leaves(dataset, 'test_dataloader.dataset')]
@@ -259,26 +206,12 @@ def _take_one_dataset(cfg: Config) -> None:
         if type_name(step) in ('LoadImageFromFile', 'LoadAnnotations', 'LoadDepthAnnotation'):
             step.type = type_name(step)
     steps = [type_name(step) for step in leaves[0].pipeline]
-    if cfg.default_scope != 'mmpretrain' and not any('LoadImage' in step for step in steps):
+    if toolbox.loads_files and not any('LoadImage' in step for step in steps):
         raise UserError('test_dataloader.dataset.pipeline must have the step LoadImageFromFile, it '
                         f'has {", ".join(steps)}')
     if not isinstance(cfg.get('model'), dict):
         raise UserError(f'the config must have a model, got model={cfg.get("model")}')
     cfg.test_dataloader.dataset = leaves[0]
-
-
-def _build_inferencer(cfg: Config, device: str) -> Any:
-    """With random weights: loading would list what does not fit before it is judged."""
-    if cfg.default_scope == 'mmdet':
-        from mmdet.apis import DetInferencer
-        cfg.setdefault('visualizer', dict(type='DetLocalVisualizer', name='visualizer'))
-        return DetInferencer(cfg, None, device, show_progress=False)
-    if cfg.default_scope == 'mmseg':
-        from mmseg.apis import MMSegInferencer
-        cfg.setdefault('visualizer', dict(type='SegLocalVisualizer', name='visualizer'))
-        return MMSegInferencer(cfg, None, device=device)
-    from mmpretrain.apis import ImageClassificationInferencer
-    return ImageClassificationInferencer(cfg, False, device)
 
 
 def _write_image(path: Path, image: np.ndarray) -> None:

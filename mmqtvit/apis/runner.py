@@ -14,12 +14,12 @@ from mmengine.registry import MODELS, RUNNERS
 from mmengine.runner import Runner
 from torch import nn
 
-from ..cfg.datasets import check_datasets, complete_loader
+from ..cfg.datasets import check_datasets
 from ..cfg.device import adapt_to_device, join_processes
-from ..cfg.environment import require_toolbox
 from ..cfg.read import enable_amp, enable_auto_scale_lr
 from ..errors import Interrupted, UserError
 from ..terminal import quiet_toolbox
+from ..toolboxes import get_toolbox, require_toolbox
 from ..weights.read import read_checkpoint, refusal
 from ..weights.safe_load import CAN_RESTRICT, allow_openmmlab_checkpoints
 from .check_dataset.loaders import RefuseLoaders
@@ -29,7 +29,6 @@ from .test_options import (
     augment_at_test_time,
     draw_predictions,
     drop_averaging,
-    keep_predictions,
 )
 
 
@@ -81,8 +80,8 @@ def test(cfg: Config,
     Args:
         cfg (Config): As from :func:`load_config`; changed in place.
         checkpoint (str): File, or anything that mmengine's loader takes.
-        out (str, optional): Where to keep the predictions, see :func:`keep_predictions`. Defaults
-            to None.
+        out (str, optional): Where to keep the predictions, a folder of label maps for a
+            segmentor, else a pickle file. Defaults to None.
         show_dir (str, optional): Where to write pictures. Defaults to None.
         show (bool): Whether to show pictures in a window. Defaults to False.
         wait_time (float): Seconds per picture in the window. Defaults to 2.
@@ -96,7 +95,7 @@ def test(cfg: Config,
     Raises:
         UserError: As in :func:`train`.
     """
-    require_toolbox(cfg)
+    toolbox = require_toolbox(cfg)
     check_datasets(cfg, ('test', ))
     notes = adapt_to_device(cfg, training=False)
     if show or show_dir:
@@ -104,7 +103,7 @@ def test(cfg: Config,
     if tta:
         augment_at_test_time(cfg)
     if out:
-        keep_predictions(cfg, out)
+        toolbox.keep_predictions(cfg, out)
     if fuse_conv_bn:
         drop_averaging(cfg)
     cfg.load_from, cfg.resume = checkpoint, False
@@ -133,7 +132,7 @@ def _prepared(cfg: Config, notes: list, training: bool) -> Iterator[Runner]:
     """The runner, with its checkpoint looked through; what users get wrong becomes UserError."""
     for split in ('train', 'val', 'test'):
         if cfg.get(f'{split}_dataloader'):
-            complete_loader(cfg, split)
+            get_toolbox(cfg.default_scope).complete_loader(cfg, split)
     source = cfg.get('load_from')
     checkpoint = read_checkpoint(source) if source else None
     if checkpoint and cfg.resume:

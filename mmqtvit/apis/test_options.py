@@ -1,6 +1,5 @@
 """Options of testing that each toolbox spells in its own way."""
 
-from copy import deepcopy
 from pathlib import Path
 from typing import Optional
 
@@ -13,13 +12,7 @@ from torch import nn
 from torch.nn.modules.batchnorm import _BatchNorm
 
 from ..errors import UserError
-
-DEFAULT_TTA = {
-    'mmdet': dict(
-        type='DetTTAModel',
-        tta_cfg=dict(nms=dict(type='nms', iou_threshold=0.5), max_per_img=100)),
-    'mmpretrain': dict(type='AverageClsScoreTTA'),
-}
+from ..toolboxes import get_toolbox
 
 
 def draw_predictions(cfg: Config, show_dir: Optional[str], show: bool, wait_time: float) -> None:
@@ -40,40 +33,26 @@ def draw_predictions(cfg: Config, show_dir: Optional[str], show: bool, wait_time
     hook.update(show=show, wait_time=wait_time)
     # Absolute, since some hooks put a relative one below the work dir.
     folder = str(Path(show_dir).absolute()) if show_dir else None
-    if cfg.default_scope == 'mmpretrain':
-        hook.update(enable=True, out_dir=folder)
-        hook.setdefault('interval', 1)
-        return
-    hook.update(draw=True)
-    if cfg.default_scope == 'mmseg':
-        hook.setdefault('interval', 1)  # its own default draws one image in 50
-        # It asks for the iteration of training, and mmengine would build the training data to
-        # answer.
-        for key in ('train_dataloader', 'train_cfg', 'optim_wrapper', 'param_scheduler'):
-            cfg[key] = None
-        if folder:
-            cfg.visualizer.save_dir = folder
-    elif folder:
-        hook.update(test_out_dir=folder)
+    get_toolbox(cfg.default_scope).draw_predictions(cfg, hook, folder)
 
 
 def augment_at_test_time(cfg: Config) -> None:
     """Average predictions over augmented copies: the config's own TTA, else a horizontal flip.
 
     Raises:
-        UserError: If a segmentation config has no TTA of its own, or if the model predicts masks
-            of instances, which mmdet cannot merge.
+        UserError: If the toolbox cannot average what the model predicts, or has no default TTA.
     """
-    if cfg.default_scope == 'mmseg' and not ('tta_model' in cfg and 'tta_pipeline' in cfg):
-        raise UserError('--tta needs tta_model and tta_pipeline in a segmentation config')
-    if cfg.default_scope == 'mmdet' and _predicts_masks(cfg.model):
-        raise UserError('--tta: mmdet merges boxes only, and this model predicts masks too')
+    toolbox = get_toolbox(cfg.default_scope)
+    toolbox.check_tta(cfg)
     dataset = cfg.test_dataloader.dataset
     while 'dataset' in dataset:
         dataset = dataset.dataset
-    model = cfg.get('tta_model') or DEFAULT_TTA[cfg.default_scope]
+    model, pipeline = cfg.get('tta_model'), cfg.get('tta_pipeline')
+    if not (model and pipeline):
+        default = toolbox.augment_at_test_time(cfg, dataset.pipeline)
+        model, pipeline = model or default[0], pipeline or default[1]
     cfg.model = ConfigDict(**model, module=cfg.model)
-    dataset.pipeline = cfg.get('tta_pipeline') or _flip_pipeline(cfg, dataset.pipeline)
+    dataset.pipeline = pipeline
 
 
 def drop_averaging(cfg: Config) -> None:
@@ -101,34 +80,3 @@ class FuseConvBN(Hook):
 
 def _count_batch_norms(model: nn.Module) -> int:
     return sum(isinstance(module, _BatchNorm) for module in model.modules())
-
-
-def keep_predictions(cfg: Config, out: str) -> None:
-    """Write the predictions: label maps into a folder (mmseg), or a pickle file (others).
-
-    Raises:
-        UserError: If ``out`` does not end as the toolbox expects.
-    """
-    metrics = cfg.test_evaluator
-    metrics = list(metrics) if isinstance(metrics, (list, tuple)) else [metrics]
-    if cfg.default_scope == 'mmseg':
-        for metric in metrics:
-            metric.update(output_dir=out, keep_results=True)
-        return
-    if not out.endswith(('.pkl', '.pickle')):
-        raise UserError(f'--out must end in .pkl or .pickle for this config, got {out}')
-    dump = 'DumpDetResults' if cfg.default_scope == 'mmdet' else 'DumpResults'
-    cfg.test_evaluator = [*metrics, dict(type=dump, out_file_path=out)]
-
-
-def _predicts_masks(model: dict) -> bool:
-    return 'mask_head' in model or 'mask_head' in (model.get('roi_head') or {})
-
-
-def _flip_pipeline(cfg: Config, pipeline: list) -> list:
-    pack = deepcopy(pipeline[-1])
-    if cfg.default_scope == 'mmdet':  # it needs to know whether a box must be flipped back
-        pack.meta_keys = ('img_id', 'img_path', 'ori_shape', 'img_shape', 'scale_factor', 'flip',
-                          'flip_direction')
-    flips = [dict(type='RandomFlip', prob=1.), dict(type='RandomFlip', prob=0.)]
-    return [*deepcopy(pipeline[:-1]), dict(type='TestTimeAug', transforms=[flips, [pack]])]

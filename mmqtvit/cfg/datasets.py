@@ -114,16 +114,6 @@ def annotation_files(evaluator: Any, key: str) -> Iterator:
         yield from annotation_files(evaluator.get('metrics'), f'{key}.metrics')
 
 
-def complete_loader(cfg: Config, split: str) -> dict:
-    """The config of a loader with what mmengine's runner needs beyond it."""
-    loader = cfg[f'{split}_dataloader']
-    if cfg.default_scope == 'mmpretrain':  # as its own scripts do
-        loader.setdefault('collate_fn', dict(type='default_collate'))
-    if loader.get('num_workers') == 0:  # PyTorch refuses the combination
-        loader.persistent_workers = False
-    return loader
-
-
 def _check_paths(dataset: dict, key: str) -> None:
     prefix = dataset.get('data_prefix')
     for name in ('data_root', 'ann_file'):

@@ -5,20 +5,18 @@ from typing import Any
 
 from mmengine import Config
 
-#: Heads whose classes must be those of the data set.
-HEADS = dict(mmdet=('bbox_head', 'mask_head'), mmseg=('decode_head', ), mmpretrain=('head', ))
 
-
-def head_classes(cfg: Config) -> dict:
+def head_classes(cfg: Config, heads: Sequence) -> dict:
     """Numbers of classes of a model's heads.
 
     Args:
         cfg (Config): A toolbox's config.
+        heads (Sequence[str]): Their keys, such as 'bbox_head'.
 
     Returns:
         dict[str, int]: By their keys, such as 'model.bbox_head.num_classes'.
     """
-    return dict(_below(cfg.get('model'), HEADS[cfg.default_scope], 'model'))
+    return dict(_below(cfg.get('model'), heads, 'model'))
 
 
 def _below(node: Any, heads: Sequence, key: str) -> Iterator:

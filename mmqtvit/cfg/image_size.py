@@ -1,7 +1,7 @@
 """The size of the images that a config feeds its model."""
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from mmengine import Config
@@ -9,7 +9,6 @@ from mmengine import Config
 from .datasets import dataset_leaves
 from .tree import type_name
 
-DEFAULTS = dict(mmdet=(800, 1333), mmseg=(512, 512), mmpretrain=(224, 224))
 # Where a transform says how large what it returns is, and whether as (width, height).
 SIZES = {
     'Resize': ('scale', True),
@@ -22,23 +21,27 @@ SIZES = {
 }
 
 
-def config_image_size(cfg: Config) -> tuple:
+def config_image_size(cfg: Config, default: tuple, splits: Sequence, fixed: bool) -> tuple:
     """(height, width) in pixels of the batch that a config's model gets, as far as it says.
 
-    The preprocessor's fixed size comes first, then the training crop of a segmentor, then the last
-    size in the test pipeline; the preprocessor pads to a multiple of its divisor.
+    It is the last size that a pipeline names, padded to a multiple of the preprocessor's divisor.
+
+    Args:
+        cfg (Config): A toolbox's config.
+        default (tuple[int, int]): (height, width) in pixels where no pipeline names a size.
+        splits (Sequence[str]): Whose pipelines are asked, such as 'test'; the first that names a
+            size counts.
+        fixed (bool): Whether the size that the preprocessor has, if any, is that of every batch.
     """
-    scope, model = cfg.default_scope, cfg.get('model') or {}
-    preprocessor = model.get('data_preprocessor') or {}
+    preprocessor = (cfg.get('model') or {}).get('data_preprocessor') or {}
     divisor = preprocessor.get('pad_size_divisor') or preprocessor.get('size_divisor') or 1
-    if preprocessor.get('size') and scope == 'mmseg':
+    if preprocessor.get('size') and fixed:
         return _pair(preprocessor['size'])
-    splits = ('train', 'test') if scope == 'mmseg' else ('test', 'val', 'train')
     for split in splits:
         sizes = list(_sizes((cfg.get(f'{split}_dataloader') or {}).get('dataset')))
         if sizes:
             return _padded(sizes[-1], divisor)
-    return _padded(DEFAULTS[scope], divisor)
+    return _padded(default, divisor)
 
 
 def _sizes(dataset: Any) -> Iterator:

@@ -1,5 +1,6 @@
 """Reads the nested dicts and lists that a config is."""
 
+from collections.abc import Iterator
 from typing import Any
 
 
@@ -14,3 +15,14 @@ def as_list(value: Any) -> list:
     if value is None:
         return []
     return list(value) if isinstance(value, (list, tuple)) else [value]
+
+
+def typed(node: Any) -> Iterator:
+    """All dicts with a type in a part of a config."""
+    if isinstance(node, (list, tuple)):
+        for child in node:
+            yield from typed(child)
+    elif isinstance(node, dict):
+        if type_name(node):
+            yield node
+        yield from typed(list(node.values()))

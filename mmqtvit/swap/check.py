@@ -16,14 +16,12 @@ from mmengine.registry import DefaultScope
 from torch import nn
 
 from ..cfg.device import replace_sync_bn
-from ..cfg.environment import require_toolbox
-from ..cfg.image_size import config_image_size
 from ..cfg.tree import type_name
 from ..errors import UserError
+from ..toolboxes import Toolbox, require_toolbox
 from ..weights.read import is_address
 from .probe import build_without_weights, quiet
 from .refuse import find_backbone
-from .samples import is_self_supervised, make_batch
 from .stages import OWN
 
 NUM_PROPOSALS = 50
@@ -65,24 +63,25 @@ def check_config(cfg: Config, size: Optional[tuple] = None, loss: bool = True,
         CheckFailed: If something goes wrong; the message names the step.
         UserError: If the config's toolbox is not there.
     """
-    require_toolbox(cfg)
-    scope, data = cfg.default_scope, copy.deepcopy(cfg.to_dict())
+    toolbox = require_toolbox(cfg)
+    scope, data = toolbox.name, copy.deepcopy(cfg.to_dict())
     part = find_backbone(data['model'])
     if not part.get('data_preprocessor'):
-        part['data_preprocessor'] = _outer_preprocessor(data, scope)
+        part['data_preprocessor'] = toolbox.inner_preprocessor(
+            data['model'].get('data_preprocessor') or data.get('data_preprocessor') or {})
     part, _ = replace_sync_bn(_with_reachable_teacher(part, scope))
     if size:
         _let_batches_have_any_size(part, size)
         _propose_few(part)
-    size = tuple(size or config_image_size(cfg))
+    size = tuple(size or toolbox.image_size(cfg))
     with quiet(), DefaultScope.overwrite_default_scope(scope):
         model = _step('building the model', build_without_weights, part, scope)
         if _own_weights(part['backbone']):
             model.backbone.init_cfg = part['backbone']['init_cfg']
         _step('initialising the model', model.init_weights)
-        batch = make_batch(data, part, scope, size, 1)
-        _step('the forward pass', _predict, model, batch, is_self_supervised(part))
-        batch = make_batch(data, part, scope, size, num_images)
+        batch = toolbox.make_batch(part, size, 1, data)
+        _step('the forward pass', _predict, model, part, toolbox, batch)
+        batch = toolbox.make_batch(part, size, num_images, data)
         value = _step('the loss step', _take_loss_step, model, batch) if loss else None
     return Check(size, sum(p.numel() for p in model.parameters()), value)
 
@@ -93,15 +92,6 @@ def _step(what: str, run: Any, *args) -> Any:
     except Exception as error:  # anything can go wrong in a toolbox
         words = str(error).strip().splitlines() or ['']
         raise CheckFailed(f'{what} fails: {type(error).__name__}: {words[0][:300]}') from error
-
-
-def _outer_preprocessor(data: dict, scope: str) -> dict:
-    """What stands in for the preprocessor of a detector that gets its images from a wrapper."""
-    outer = data['model'].get('data_preprocessor') or data.get('data_preprocessor') or {}
-    if scope != 'mmdet':
-        return outer
-    taken = ('mean', 'std', 'bgr_to_rgb', 'pad_size_divisor')
-    return dict(type='DetDataPreprocessor', **{key: outer[key] for key in taken if key in outer})
 
 
 def _own_weights(backbone: dict) -> bool:
@@ -137,14 +127,10 @@ def _propose_few(part: dict) -> None:
             proposals['max_per_img'] = NUM_PROPOSALS
 
 
-def _predict(model: nn.Module, batch: dict, self_supervised: bool) -> None:
+def _predict(model: nn.Module, part: dict, toolbox: Toolbox, batch: dict) -> None:
     model.eval()
-    data = model.data_preprocessor(batch, False)
     with torch.no_grad():
-        if self_supervised:  # it predicts nothing
-            model(data['inputs'][0], mode='tensor')
-        else:
-            model(**data, mode='predict')
+        toolbox.forward(model, part, model.data_preprocessor(batch, False))
 
 
 def _take_loss_step(model: nn.Module, batch: dict) -> float:

@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Sequence
 from importlib.metadata import version
 
-from ..cfg.environment import PACKAGES
+from ..toolboxes import get_toolbox
 from .sweep import BROKEN, FAILED, LONG_SIDE, REFUSED, RUNS
 
 INTRODUCTION = """# Configs that take our backbone
@@ -40,7 +40,7 @@ def coverage_report(results: Sequence, command: str, every: bool = False) -> str
         every (bool): As for :func:`list_configs`. Defaults to False.
     """
     toolboxes = list(dict.fromkeys(_toolbox(result) for result in results))
-    packages = ['torch', 'mmengine', 'mmcv', *(PACKAGES[toolbox] for toolbox in toolboxes)]
+    packages = ['torch', 'mmengine', 'mmcv', *(get_toolbox(name).package for name in toolboxes)]
     chosen = 'all of them' if every else (
         'one of each method family (folder): the first of its metafile')
     introduction = INTRODUCTION.format(

@@ -8,8 +8,8 @@ from typing import Any, Optional
 from mmengine import Config
 from yapf.yapflib.yapf_api import FormatCode
 
-from ..cfg.environment import PACKAGES
 from ..errors import UserError
+from ..toolboxes import names
 
 STYLE = dict(
     based_on_style='pep8', column_limit=100, split_before_expression_after_opening_paren=True,
@@ -97,7 +97,7 @@ def base_reference(config: str, path: str) -> str:
         return config
     absolute = Path(config).resolve()
     parts = absolute.parts
-    for toolbox in PACKAGES:
+    for toolbox in names():
         marker = (toolbox, '.mim', 'configs')
         for start in range(len(parts) - len(marker)):
             if parts[start:start + 3] == marker:

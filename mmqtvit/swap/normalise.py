@@ -4,6 +4,7 @@ import math
 from collections.abc import Iterator
 from typing import Any, Optional
 
+from ..toolboxes import get_toolbox
 from .refuse import type_name
 
 MEAN, STD = (123.675, 116.28, 103.53), (58.395, 57.12, 57.375)  # ImageNet's, RGB
@@ -18,7 +19,7 @@ def set_normalisation(cfg: dict, model: dict, part: dict, scope: str,
         cfg (dict): The whole config, changed in place.
         model (dict): Its model.
         part (dict): The part of the model that has the backbone.
-        scope (str): 'mmdet', 'mmseg' or 'mmpretrain'.
+        scope (str): Name of the toolbox.
         strides (tuple[int, int]): Deepest stride of the old and of the new backbone's outputs.
 
     Returns:
@@ -39,8 +40,7 @@ def set_normalisation(cfg: dict, model: dict, part: dict, scope: str,
     if transforms:  # the preprocessor would do it once more
         return []
     for preprocessor in found:
-        named_to_rgb = scope == 'mmpretrain' or type_name(preprocessor) == 'ReIDDataPreprocessor'
-        _normalise(preprocessor, 'to_rgb' if named_to_rgb else 'bgr_to_rgb')
+        _normalise(preprocessor, get_toolbox(scope).rgb_key(preprocessor))
     return [] if found else [
         'there is no data_preprocessor: images have to be normalised as for ImageNet']
 

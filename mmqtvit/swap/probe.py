@@ -106,7 +106,7 @@ def probe(cfg: dict, scope: str, size: tuple) -> Probe:
 
     Args:
         cfg (dict): The backbone's config.
-        scope (str): The toolbox, such as 'mmdet'.
+        scope (str): Name of the toolbox.
         size (tuple[int, int]): (height, width) of the image, in pixels.
 
     Raises:

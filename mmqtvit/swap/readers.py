@@ -1,8 +1,9 @@
 """Gives the necks and heads of a model the channels that the new backbone has."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any, Optional
 
+from ..toolboxes import get_toolbox
 from .refuse import SwapRefused, as_list, type_name
 from .stages import PLAIN_NECKS
 
@@ -16,7 +17,7 @@ def adapt_readers(part: dict, old: Sequence, new: Sequence, scope: str) -> list:
         part (dict): The part of the model's config that has the backbone.
         old (Sequence[Level]): The old backbone's outputs.
         new (Sequence[Level]): The new one's.
-        scope (str): 'mmdet', 'mmseg' or 'mmpretrain'.
+        scope (str): Name of the toolbox.
 
     Returns:
         list[str]: Warnings.
@@ -24,7 +25,8 @@ def adapt_readers(part: dict, old: Sequence, new: Sequence, scope: str) -> list:
     Raises:
         SwapRefused: If what the neck or a head expects is not what the old backbone gives.
     """
-    if scope == 'mmpretrain' and 'rpn_head' not in part:
+    toolbox = get_toolbox(scope)
+    if toolbox.is_classifier(part):
         return _adapt_classifier(part, old, new)
     channels, warnings = [level.channels for level in new], []
     neck = as_list(part.get('neck'))
@@ -33,17 +35,18 @@ def adapt_readers(part: dict, old: Sequence, new: Sequence, scope: str) -> list:
         warnings.append(f'the neck {type_name(neck[0])} is gone: it made a pyramid of maps of one '
                         'stride, and the new backbone has a pyramid')
         part['neck'], neck = None, []
-        if scope == 'mmdet':
+        if toolbox.exact_strides:
             raise SwapRefused('a detector whose neck resizes maps of one stride')
     if neck:
         channels = _adapt_neck(part, neck[0], old, new, scope)
     if channels is None:
         return warnings
-    if scope == 'mmdet':
-        _adapt_detector_heads(part, old, new)
-    else:
-        for head in _segmentor_heads(part):
-            _set_by_index(head, channels)
+    for reader in toolbox.readers(part):
+        if reader.by_index:
+            _set_by_index(reader.node, channels)
+        else:
+            reader.node[reader.key] = match_channels(
+                reader.node[reader.key], old, new, reader.name)
     return warnings
 
 
@@ -102,33 +105,6 @@ def _pool_to(part: dict, before: int, after: int) -> None:
     head = part.get('head')
     if isinstance(head, dict) and head.get('in_channels') == before:
         head['in_channels'] = after
-
-
-def _adapt_detector_heads(part: dict, old: Sequence, new: Sequence) -> None:
-    """The heads of a detector without neck; RoI heads read through their RoI extractors."""
-    for key, head in part.items():
-        if not (key.endswith('head') and isinstance(head, dict)):
-            continue
-        if 'in_channels' in head:
-            head['in_channels'] = match_channels(
-                head['in_channels'], old, new, f'its head {type_name(head)}')
-        for name, child in head.items() if key == 'roi_head' else ():
-            for grandchild in as_list(child):
-                width = 'out_channels' if name.endswith('roi_extractor') else 'in_channels'
-                if isinstance(grandchild, dict) and width in grandchild:
-                    grandchild[width] = match_channels(
-                        grandchild[width], old, new, f'its {name}')
-
-
-def _segmentor_heads(part: dict) -> Iterator:
-    """The decode and auxiliary heads, and the heads inside them that read the backbone."""
-    for key in ('decode_head', 'auxiliary_head'):
-        for head in as_list(part.get(key)):
-            if 'in_channels' in head:
-                yield head
-            for child in head.values():
-                if isinstance(child, dict) and 'in_index' in child:
-                    yield child
 
 
 def _set_by_index(head: dict, channels: Sequence) -> None:

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from ..toolboxes import get_toolbox
 from .probe import Level
 from .refuse import SwapRefused, type_name
 
@@ -22,7 +23,7 @@ def choose_stages(levels: Sequence, natural: Sequence, strides: Sequence, scope:
         levels (Sequence[Level]): The outputs.
         natural (Sequence[Level]): The outputs without dilation.
         strides (Sequence[int]): Strides of our stages.
-        scope (str): 'mmdet', 'mmseg' or 'mmpretrain'.
+        scope (str): Name of the toolbox.
         part (dict): The part of the model's config that has the backbone.
 
     Returns:
@@ -35,11 +36,11 @@ def choose_stages(levels: Sequence, natural: Sequence, strides: Sequence, scope:
     if name in OWN:
         chosen = part['backbone'].get('out_indices', range(len(strides)))
         return tuple(index % len(strides) for index in chosen), []
-    if scope == 'mmpretrain' and len(levels) == 1:
+    if get_toolbox(scope).reads_last and len(levels) == 1:
         return (len(strides) - 1, ), _classifier_warnings(levels[0], strides[-1], name)
     if any(level.stride is None for level in levels):
         raise SwapRefused(f'its heads read the tokens of {name}, not a map')
-    if scope == 'mmdet':
+    if get_toolbox(scope).exact_strides:
         return _exact(levels, strides, part)
     return _by_depth(levels, natural, strides, part)
 

@@ -8,9 +8,8 @@ from typing import Optional, Union
 from mmengine import Config
 
 from ..backbones.arch import NUM_STAGES
-from ..cfg.environment import require_toolbox
-from ..cfg.image_size import config_image_size
 from ..errors import UserError
+from ..toolboxes import get_toolbox, require_toolbox
 from .normalise import set_normalisation
 from .probe import Probe, build_without_weights, probe
 from .readers import adapt_readers
@@ -78,12 +77,12 @@ def plan_swap(cfg: Config,
     cls = class_of(arch)
     if checkpoint and '://' not in str(checkpoint) and not Path(checkpoint).is_file():
         raise UserError(f'there is no checkpoint {checkpoint}')
-    require_toolbox(cfg)
-    scope = cfg.default_scope
+    toolbox = require_toolbox(cfg)
+    scope = toolbox.name
     data = copy.deepcopy(cfg.to_dict())
     model = data.get('model')
     part = find_backbone(model)
-    size = config_image_size(cfg)
+    size = toolbox.image_size(cfg)
     old = probe(part['backbone'], scope, size)
     strides = probe_strides(cls, arch)
     stages, warnings = choose_stages(old.levels, _undilated(part['backbone'], old, scope, size),
@@ -116,7 +115,7 @@ def probe_strides(cls: type, arch: Union[str, dict]) -> tuple:
 def _undilated(backbone: dict, old: Probe, scope: str, size: tuple) -> tuple:
     """The levels that the backbone would have without dilation."""
     plain = {key: value for key, value in backbone.items() if key not in DILATION_KEYS}
-    if scope != 'mmseg' or plain == backbone:
+    if get_toolbox(scope).exact_strides or get_toolbox(scope).reads_last or plain == backbone:
         return old.levels
     try:
         levels = probe(plain, scope, size).levels

@@ -16,8 +16,8 @@ from mmengine import Config
 from mmengine.utils import get_installed_path
 from tqdm import tqdm
 
-from ..cfg.image_size import config_image_size
 from ..errors import UserError
+from ..toolboxes import get_toolbox
 from .check import CheckFailed, check_config
 from .leaf import leaf_text
 from .recipe import NOT_FROZEN
@@ -56,7 +56,7 @@ def list_configs(toolbox: str, every: bool = False) -> dict:
     """The configs that a toolbox's wheel carries.
 
     Args:
-        toolbox (str): 'mmdet', 'mmseg' or 'mmpretrain'.
+        toolbox (str): Its name, such as mmdet.
         every (bool): Whether to list all, instead of the first in the metafile of each folder
             (the first by name where there is no metafile). Defaults to False.
 
@@ -135,7 +135,7 @@ def run_once(cfg: Config) -> None:
     Raises:
         CheckFailed: If it runs on neither.
     """
-    size = config_image_size(cfg)
+    size = get_toolbox(cfg.default_scope).image_size(cfg)
     try:
         check_config(cfg, reduced(size))
     except CheckFailed:  # poolings of a fixed size
@@ -195,7 +195,7 @@ def run_sweep(toolboxes: Sequence, folder: str, every: bool = False, workers: in
     """Try configs in processes of their own, going on where an earlier call stopped.
 
     Args:
-        toolboxes (Sequence[str]): Some of 'mmdet', 'mmseg', 'mmpretrain'.
+        toolboxes (Sequence[str]): Names.
         folder (str): Where ``results.jsonl`` grows and ``results.csv`` is written at the end.
         every (bool): As for :func:`list_configs`. Defaults to False.
         workers (int): Processes at a time. Defaults to 1.

@@ -2,7 +2,8 @@ import pytest
 from mmengine import Config
 
 from mmqtvit.apis import UserError
-from mmqtvit.apis.test_options import augment_at_test_time, draw_predictions, keep_predictions
+from mmqtvit.apis.test_options import augment_at_test_time, draw_predictions
+from mmqtvit.toolboxes import get_toolbox
 
 
 def config(toolbox, **entries):
@@ -78,12 +79,12 @@ def test_tta_that_cannot_be():
 
 def test_predictions():
     cfg = config('mmseg')
-    keep_predictions(cfg, 'maps')
+    get_toolbox(cfg.default_scope).keep_predictions(cfg, 'maps')
     assert cfg.test_evaluator == dict(type='Metric', output_dir='maps', keep_results=True)
     for toolbox, dump in (('mmdet', 'DumpDetResults'), ('mmpretrain', 'DumpResults')):
         cfg = config(toolbox)
-        keep_predictions(cfg, 'a.pkl')
+        get_toolbox(cfg.default_scope).keep_predictions(cfg, 'a.pkl')
         assert cfg.test_evaluator == [
             dict(type='Metric'), dict(type=dump, out_file_path='a.pkl')]
         with pytest.raises(UserError, match='.pkl'):
-            keep_predictions(cfg, 'a.json')
+            get_toolbox(cfg.default_scope).keep_predictions(cfg, 'a.json')

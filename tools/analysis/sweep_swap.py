@@ -8,16 +8,16 @@ from pathlib import Path
 from typing import Optional
 
 from mmqtvit.apis import report_user_errors
-from mmqtvit.cfg.environment import PACKAGES
 from mmqtvit.swap import ARCH_NAMES
 from mmqtvit.swap.coverage import counts_table, coverage_report
 from mmqtvit.swap.sweep import run_sweep
+from mmqtvit.toolboxes import names
 
 
 def main(argv: Optional[Sequence] = None) -> None:
     parser = ArgumentParser(description=__doc__)
     parser.add_argument('toolboxes', nargs='*', metavar='TOOLBOX',
-                        help=f'some of {", ".join(PACKAGES)}; default: all')
+                        help=f'some of {", ".join(names())}; default: all')
     parser.add_argument('--all', action='store_true',
                         help='every config, instead of one of each method family')
     parser.add_argument('--arch', default='qtvit1', choices=ARCH_NAMES, help='default: qtvit1')
@@ -30,10 +30,10 @@ def main(argv: Optional[Sequence] = None) -> None:
                         'in the folder of --out')
     parser.add_argument('--workers', type=int, default=1, help='processes at a time; default: 1')
     args = parser.parse_args(argv)
-    unknown = set(args.toolboxes) - set(PACKAGES)
+    unknown = set(args.toolboxes) - set(names())
     if unknown:
-        parser.error(f'toolboxes are {", ".join(PACKAGES)}, got {", ".join(sorted(unknown))}')
-    results = run_sweep(args.toolboxes or list(PACKAGES), args.out, args.all, args.workers,
+        parser.error(f'toolboxes are {", ".join(names())}, got {", ".join(sorted(unknown))}')
+    results = run_sweep(args.toolboxes or list(names()), args.out, args.all, args.workers,
                         args.arch, args.retry)
     command = shlex.join(['python', 'tools/analysis/sweep_swap.py',
                           *(sys.argv[1:] if argv is None else argv)])

@@ -11,12 +11,11 @@ from mmengine.runner import Runner
 from torch.utils.data import DataLoader
 from tqdm import tqdm
 
-from ...cfg.datasets import check_datasets, complete_loader, dataset_leaves
-from ...cfg.environment import require_toolbox
-from ...cfg.heads import head_classes
+from ...cfg.datasets import check_datasets, dataset_leaves
 from ...cfg.tree import type_name
 from ...errors import UserError
 from ...terminal import quiet_toolbox
+from ...toolboxes import get_toolbox, require_toolbox
 from .coco import check_categories, check_records, read_coco
 from .findings import Examination, Finding
 from .loaders import check_batches, check_evaluation
@@ -74,7 +73,7 @@ def _examine_loader(cfg: Config, split: str, results: list) -> list:
     if split == 'train' and (cfg.get('train_cfg') or {}).get('by_epoch'):
         loop = 'EpochBasedTrainLoop'
     try:
-        loader = Runner.build_dataloader(complete_loader(cfg, split))
+        loader = Runner.build_dataloader(get_toolbox(cfg.default_scope).complete_loader(cfg, split))
     except Exception as error:  # of steps and samplers in any state
         text = str(error) or type(error).__name__
         return [Finding('loader that cannot be built', f'{split}_dataloader', text)]
@@ -110,7 +109,7 @@ def _examine_one(cfg: Config, keys: list, leaf: dict, workers: int) -> Examinati
         raise UserError(f'{keys[0]}.pipeline has no step named Load…, so it cannot be told how its '
                         'images are read')
     result.classes = dataset.metainfo.get('classes')
-    heads = head_classes(cfg)
+    heads = get_toolbox(cfg.default_scope).head_classes(cfg)
     result.findings += _compare_classes(heads, result)
     num_classes = len(result.classes) if result.classes else max(heads.values(), default=None)
     samples = Samples(dataset, num_classes, _ignore_index(cfg))

@@ -4,7 +4,7 @@ import pytest
 from mmengine import Config
 
 from mmqtvit.apis import UserError
-from mmqtvit.cfg.environment import require_toolbox
+from mmqtvit.toolboxes import require_toolbox
 
 
 @pytest.mark.parametrize('toolbox', ['mmdet', 'mmseg', 'mmpretrain'])
@@ -33,5 +33,5 @@ def test_toolbox_not_installed(monkeypatch):
 
 @pytest.mark.parametrize('cfg', [dict(), dict(default_scope='mmpose')])
 def test_no_toolbox(cfg):
-    with pytest.raises(UserError, match='mmdet, mmseg, mmpretrain'):
+    with pytest.raises(UserError, match='mmdet, mmpretrain, mmseg'):
         require_toolbox(Config(cfg))

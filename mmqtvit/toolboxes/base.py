@@ -1,0 +1,363 @@
+"""What a toolbox must answer. Everything else in this package works for any toolbox.
+
+To add a toolbox, add one file to this folder: a subclass of :class:`Toolbox`, decorated with
+:func:`register`. It imports its toolbox inside its methods, so that registering it loads nothing.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Sequence
+from copy import deepcopy
+from importlib import import_module
+from typing import Any, NamedTuple, Optional
+
+import numpy as np
+import torch
+from mmengine import Config
+from torch import nn
+
+from ..cfg.heads import head_classes
+from ..cfg.image_size import config_image_size
+from ..cfg.tree import as_list
+from ..errors import UserError
+
+_REGISTERED = {}
+PAIRED = 'pairs an image tower with a text tower; the two are trained to agree'
+
+
+class Reader(NamedTuple):
+    """A place in a model's config that holds the width of what a head reads from the backbone.
+
+    Args:
+        node (dict): The part of the config that has the number.
+        key (str): Its key, such as 'in_channels'.
+        name (str): What reads, for messages, such as 'its head RetinaHead'.
+        by_index (bool): Whether ``node['in_index']`` says which of the outputs is read. Otherwise
+            that is told from the old widths. Defaults to False.
+    """
+    node: dict
+    key: str
+    name: str
+    by_index: bool = False
+
+
+class Toolbox(ABC):
+    """What is particular to one toolbox.
+
+    Attributes:
+        name (str): Its import name, which is the ``default_scope`` of its configs.
+        package (str): What pip calls it.
+        also (tuple[str]): Packages that it needs and does not declare.
+        compiled (bool): Whether its models need mmcv's compiled operators.
+        heads (tuple[str]): Keys of heads whose number of classes is that of the data set.
+        exact_strides (bool): Whether the heads need maps at the very strides of the old backbone,
+            as anchors and heat maps do. Otherwise a map of about the same depth will do.
+        reads_last (bool): Whether a single output is pooled, so that any last map will do.
+        default_size (tuple[int, int]): (height, width) in pixels where a config names no size.
+        size_splits (tuple[str]): Whose pipelines say the size, the first that does.
+        fixed_size (bool): Whether ``data_preprocessor.size`` is the size of every batch.
+        loads_files (bool): Whether its inferencer needs the pipeline's LoadImageFromFile.
+        uses_pycocotools (bool): Whether it reads and evaluates through pycocotools, which prints.
+        collate (str, optional): Function by which its loaders join samples, if not mmengine's
+            own.
+        bound_backbones, bound_models, bound_necks, bound_heads (dict[str, str]): Classes whose
+            backbone cannot be exchanged, and why: the rest of a sentence that begins with their
+            name.
+    """
+    name: str
+    package: str
+    also = ()
+    compiled = True
+    heads = ('head', )
+    exact_strides = False
+    reads_last = False
+    default_size = (224, 224)
+    size_splits = ('test', 'val', 'train')
+    fixed_size = False
+    loads_files = True
+    uses_pycocotools = False
+    collate = None
+    bound_backbones, bound_models, bound_necks, bound_heads = {}, {}, {}, {}
+
+    # Configs
+
+    def image_size(self, cfg: Config) -> tuple:
+        """(height, width) in pixels of the batch that a config's model gets, as far as it says."""
+        return config_image_size(cfg, self.default_size, self.size_splits, self.fixed_size)
+
+    def head_classes(self, cfg: Config) -> dict:
+        """Numbers of classes of the heads by key, such as 'model.bbox_head.num_classes'."""
+        return head_classes(cfg, self.heads)
+
+    def complete_loader(self, cfg: Config, split: str) -> dict:
+        """The config of a loader, changed in place, with what mmengine's runner needs beyond it."""
+        loader = cfg[f'{split}_dataloader']
+        if self.collate:  # as the toolbox's own scripts do
+            loader.setdefault('collate_fn', dict(type=self.collate))
+        if loader.get('num_workers') == 0:  # PyTorch refuses the combination
+            loader.persistent_workers = False
+        return loader
+
+    # Exchange of the backbone
+
+    def is_classifier(self, part: dict) -> bool:
+        """Whether a model pools the last output: its neck and head need one width only."""
+        return False
+
+    def readers(self, part: dict) -> Iterator:
+        """The widths that the heads of a model without a neck read.
+
+        Args:
+            part (dict): The part of the model's config that has the backbone.
+
+        Yields:
+            Reader: For each number.
+        """
+        for key, value in part.items():
+            for head in as_list(value) if key.endswith('head') else ():
+                if isinstance(head, dict) and 'in_channels' in head:
+                    yield Reader(head, 'in_channels', f'its head {head.get("type")}')
+
+    def rgb_key(self, preprocessor: dict) -> str:
+        """The key by which a data preprocessor turns BGR into RGB."""
+        return 'bgr_to_rgb'
+
+    def inner_preprocessor(self, outer: dict) -> dict:
+        """What stands in for the preprocessor of a model that gets its images from a wrapper."""
+        return outer
+
+    # Noise
+
+    @abstractmethod
+    def make_samples(self, part: dict, size: tuple, num_images: int, device: str = 'cpu',
+                     cfg: Optional[dict] = None) -> list:
+        """Describe images to a model, with made-up truth to learn.
+
+        Args:
+            part (dict): The part of the model's config that has the backbone.
+            size (tuple[int, int]): (height, width) in pixels.
+            num_images (int): How many.
+            device (str | torch.device): Where the truth is put. Defaults to 'cpu'.
+            cfg (dict, optional): The whole config, which may say what truth is loaded. Defaults
+                to None, all that there is.
+
+        Returns:
+            list: One of the toolbox's samples for each image.
+        """
+
+    def make_batch(self, part: dict, size: tuple, num_images: int = 2,
+                   cfg: Optional[dict] = None) -> dict:
+        """Images of noise with made-up truth, as a data preprocessor takes them.
+
+        Args:
+            part (dict): As for :meth:`make_samples`.
+            size (tuple[int, int]): (height, width) in pixels.
+            num_images (int): Defaults to 2.
+            cfg (dict, optional): As for :meth:`make_samples`. Defaults to None.
+
+        Returns:
+            dict: ``inputs``, images (C, H, W) of uint8, and ``data_samples``.
+        """
+        samples = self.make_samples(part, size, num_images, cfg=cfg)
+        channels = part['backbone'].get('in_channels', 3)
+        return dict(inputs=noise(size, len(samples), channels), data_samples=samples)
+
+    def forward(self, model: nn.Module, part: dict, batch: dict) -> Any:
+        """Predict on a batch that went through the data preprocessor."""
+        return model(**batch, mode='predict')
+
+    # Test
+
+    def draw_predictions(self, cfg: Config, hook: dict, folder: Optional[str]) -> None:
+        """Have the visualisation hook draw each image that is tested.
+
+        Args:
+            cfg (Config): Changed in place.
+            hook (dict): Its ``default_hooks.visualization``, changed in place.
+            folder (str, optional): Absolute path to write to.
+        """
+        hook.update(enable=True, out_dir=folder)
+        hook.setdefault('interval', 1)
+
+    def augment_at_test_time(self, cfg: Config, pipeline: Sequence) -> tuple:
+        """How predictions on augmented copies are averaged, where the config does not say.
+
+        Args:
+            cfg (Config): Left as it is.
+            pipeline (list[dict]): Of the test data.
+
+        Returns:
+            tuple[dict, list[dict]]: ``tta_model`` and ``tta_pipeline``.
+
+        Raises:
+            UserError: If the toolbox cannot average them.
+        """
+        raise UserError('--tta needs tta_model and tta_pipeline in the config: '
+                        f'{self.name} has no default')
+
+    def check_tta(self, cfg: Config) -> None:
+        """Refuse a model whose predictions on augmented copies cannot be averaged.
+
+        Raises:
+            UserError: If so.
+        """
+        return
+
+    def keep_predictions(self, cfg: Config, out: str) -> None:
+        """Have the evaluators write the predictions, into a pickle file unless overridden.
+
+        Raises:
+            UserError: If ``out`` does not end as the toolbox expects.
+        """
+        if not out.endswith(('.pkl', '.pickle')):
+            raise UserError(f'--out must end in .pkl or .pickle for this config, got {out}')
+        cfg.test_evaluator = [*as_list(cfg.test_evaluator), self._dump(out)]
+
+    def _dump(self, out: str) -> dict:
+        return dict(type='DumpResults', out_file_path=out)
+
+    # Prediction on files
+
+    @abstractmethod
+    def build_inferencer(self, cfg: Config, device: str) -> Any:
+        """The toolbox's own inferencer, with random weights.
+
+        Loading would list what does not fit before it is judged.
+        """
+
+    def infer(self, inferencer: Any, image: np.ndarray) -> Any:
+        """The sample that a model predicts on one image.
+
+        Args:
+            inferencer (Any): From :meth:`build_inferencer`.
+            image (np.ndarray): (H, W, 3), uint8, BGR.
+        """
+        batch = next(iter(inferencer.preprocess([image], 1)))
+        return inferencer.forward(batch)[0].cpu()
+
+    @abstractmethod
+    def describe(self, inferencer: Any, rgb: np.ndarray, sample: Any,
+                 classes: Optional[Sequence], score_thr: float) -> tuple:
+        """Draw a prediction and say it as JSON can.
+
+        Args:
+            inferencer (Any): From :meth:`build_inferencer`.
+            rgb (np.ndarray): The image, (H, W, 3), uint8.
+            sample (Any): From :meth:`infer`.
+            classes (Sequence[str], optional): Their names, None where they are not known.
+            score_thr (float): Instances that score less are left out.
+
+        Returns:
+            tuple[np.ndarray, dict, np.ndarray | None]: The picture, (H, W, 3), RGB; what was
+            predicted; a segmentor's class indices, (H, W).
+
+        Raises:
+            UserError: If the model predicts nothing of what is drawn here.
+        """
+
+
+def register(cls: type) -> type:
+    """Make a toolbox known by its name; one that is there gives way."""
+    _REGISTERED[cls.name] = cls()
+    return cls
+
+
+def names() -> tuple:
+    """Names of the toolboxes that are known."""
+    return tuple(_REGISTERED)
+
+
+def get_toolbox(name: str) -> Toolbox:
+    """The toolbox of a name.
+
+    Raises:
+        UserError: If there is none.
+    """
+    if name not in _REGISTERED:
+        raise UserError(f'the config must set default_scope to one of {", ".join(names())}, '
+                        f'got {name!r}')
+    return _REGISTERED[name]
+
+
+def require_toolbox(cfg: Config) -> Toolbox:
+    """The toolbox that a config is for, once it is sure that it can be used.
+
+    Raises:
+        UserError: If the config names none that is known, or if it cannot be imported.
+    """
+    toolbox = get_toolbox(cfg.get('default_scope'))
+    if toolbox.compiled:
+        require_mmcv_operators()
+    try:
+        import_module(toolbox.name)
+    except Exception as error:  # their version checks raise AssertionError
+        raise UserError(
+            f'the config is for {toolbox.name}, which cannot be imported: {error}\n'
+            f'It comes with: pip install {" ".join((toolbox.package, *toolbox.also))}') from error
+    return toolbox
+
+
+def require_mmcv_operators() -> None:
+    """Make sure that mmcv has its compiled operators, which the detectors and segmentors need.
+
+    Raises:
+        UserError: If mmcv is missing, or its operators are missing or do not fit torch.
+    """
+    try:
+        import_module('mmcv._ext')
+    except ImportError as error:
+        raise UserError(
+            f'mmcv has no compiled operators that work here ({error}). It was built before torch '
+            'was there or for another torch, or mmcv-lite is installed. Build it against your '
+            'torch:\n'
+            '  pip uninstall -y mmcv mmcv-lite && pip install "setuptools<81" wheel ninja psutil\n'
+            '  MMCV_WITH_OPS=1 pip install --no-build-isolation --no-cache-dir mmcv==2.1.0'
+        ) from error
+
+
+def noise(size: tuple, num_images: int, channels: int = 3) -> list:
+    """Images (C, H, W) of uint8, the same each time."""
+    generator = torch.Generator().manual_seed(0)
+    return [torch.randint(0, 256, (channels, *size), dtype=torch.uint8, generator=generator)
+            for _ in range(num_images)]
+
+
+def num_classes_of(node: Any) -> int:
+    """The smallest number of classes that a part of a config names; 1000 where none does."""
+    return min(_class_counts(node), default=1000)
+
+
+def _class_counts(node: Any) -> list:
+    if isinstance(node, (list, tuple)):
+        return [count for child in node for count in _class_counts(child)]
+    if not isinstance(node, dict):
+        return []
+    own = [value for key, value in node.items()
+           if key in ('num_classes', 'num_things_classes') and isinstance(value, int) and value > 0]
+    return own + [count for child in node.values() for count in _class_counts(child)]
+
+
+def class_name(classes: Optional[Sequence], label: int) -> str:
+    """Name of a class; its label where the names are not known."""
+    return str(classes[label]) if classes else str(label)
+
+
+def sample_meta(size: tuple) -> dict:
+    """What samples say of an image of a size that was neither resized nor padded."""
+    size = tuple(size)
+    return dict(img_id=0, img_path='', ori_shape=size, img_shape=size, pad_shape=size,
+                batch_input_shape=size, scale_factor=(1., 1.), flip=False, flip_direction=None)
+
+
+def flip_pipeline(pipeline: Sequence, meta_keys: tuple = ()) -> list:
+    """A pipeline that gives an image and its mirror image.
+
+    Args:
+        pipeline (list[dict]): Of the test data; its last step packs the sample.
+        meta_keys (tuple[str]): What the packed sample must say of the image. Defaults to (), as
+            the last step does.
+    """
+    pack = deepcopy(pipeline[-1])
+    if meta_keys:
+        pack.meta_keys = meta_keys
+    flips = [dict(type='RandomFlip', prob=1.), dict(type='RandomFlip', prob=0.)]
+    return [*deepcopy(pipeline[:-1]), dict(type='TestTimeAug', transforms=[flips, [pack]])]

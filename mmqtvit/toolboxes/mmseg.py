@@ -1,0 +1,115 @@
+"""MMSegmentation."""
+
+from collections.abc import Iterator, Sequence
+from typing import Any, Optional
+
+import numpy as np
+import torch
+from mmengine import Config
+
+from ..cfg.tree import as_list, type_name
+from ..errors import UserError
+from .base import Reader, Toolbox, class_name, num_classes_of, register, sample_meta
+
+BRANCHES = 'has branches of its own, which its heads and auxiliary losses are written for'
+DECODER = 'has a decoder of its own, which would go with it'
+OPACITY = 0.6  # of the classes' colours over the image
+BLOCK = 8  # pixels a side of one class in made-up label maps
+
+
+@register
+class MMSegmentation(Toolbox):
+    """Segmentors. Their heads ask for maps of some depth, not for a stride."""
+
+    name = 'mmseg'
+    package = 'mmsegmentation'
+    also = ('ftfy', 'regex')
+    heads = ('decode_head', )
+    default_size = (512, 512)
+    size_splits = ('train', 'test')  # the crop comes first: larger images are cut into such
+    fixed_size = True
+    bound_backbones = {
+        'BiSeNetV1': BRANCHES,
+        'BiSeNetV2': BRANCHES,
+        'DDRNet': BRANCHES,
+        'FastSCNN': BRANCHES,
+        'ICNet': BRANCHES,
+        'PIDNet': BRANCHES,
+        'STDCContextPathNet': BRANCHES,
+        'CGNet': 'ends at stride 8 by design: it is the whole segmentor but for one classifier',
+        'ERFNet': DECODER,
+        'UNet': DECODER,
+        'VPD': 'is a text-conditioned diffusion model',
+    }
+    bound_necks = {
+        'MLANeck': 'adds up maps of one size, and the new ones have four sizes',
+        'ICNeck': BRANCHES,
+    }
+    bound_heads = {'DPTHead': 'reads the class token beside the patches'}
+
+    def readers(self, part: dict) -> Iterator:
+        """The decode and auxiliary heads, and the heads inside them that read the backbone."""
+        for key in ('decode_head', 'auxiliary_head'):
+            for head in as_list(part.get(key)):
+                inside = [child for child in head.values()
+                          if isinstance(child, dict) and 'in_index' in child]
+                for node in ([head] if 'in_channels' in head else []) + inside:
+                    yield Reader(node, 'in_channels', f'its head {type_name(node)}', by_index=True)
+
+    def make_samples(self, part: dict, size: tuple, num_images: int, device: str = 'cpu',
+                     cfg: Optional[dict] = None) -> list:
+        """Label maps of blocks of all classes in turn."""
+        from mmengine.structures import PixelData
+        from mmseg.structures import SegDataSample
+        rows, columns = (torch.arange(side, device=device) // BLOCK for side in size)
+        label = (rows[:, None] + columns)[None] % num_classes_of(part)
+        samples = [SegDataSample(metainfo=sample_meta(size)) for _ in range(num_images)]
+        for sample in samples:
+            sample.gt_sem_seg = PixelData(data=label.clone())
+        return samples
+
+    def draw_predictions(self, cfg: Config, hook: dict, folder: Optional[str]) -> None:
+        """Draw through the visualiser, whose folder the hook does not set."""
+        hook.update(draw=True)
+        hook.setdefault('interval', 1)  # its own default draws one image in 50
+        # It asks for the iteration of training, and mmengine would build the training data to
+        # answer.
+        for key in ('train_dataloader', 'train_cfg', 'optim_wrapper', 'param_scheduler'):
+            cfg[key] = None
+        if folder:
+            cfg.visualizer.save_dir = folder
+
+    def check_tta(self, cfg: Config) -> None:
+        """A segmentor has no default.
+
+        Raises:
+            UserError: If the config has no TTA of its own.
+        """
+        if not ('tta_model' in cfg and 'tta_pipeline' in cfg):
+            raise UserError('--tta needs tta_model and tta_pipeline in a segmentation config')
+
+    def keep_predictions(self, cfg: Config, out: str) -> None:
+        """Write label maps into a folder."""
+        cfg.test_evaluator = as_list(cfg.test_evaluator)
+        for metric in cfg.test_evaluator:
+            metric.update(output_dir=out, keep_results=True)
+
+    def build_inferencer(self, cfg: Config, device: str) -> Any:
+        """MMSegInferencer."""
+        from mmseg.apis import MMSegInferencer
+        cfg.setdefault('visualizer', dict(type='SegLocalVisualizer', name='visualizer'))
+        return MMSegInferencer(cfg, None, device=device)
+
+    def describe(self, inferencer: Any, rgb: np.ndarray, sample: Any,
+                 classes: Optional[Sequence], score_thr: float) -> tuple:
+        """The classes that occur, the most frequent first."""
+        if 'pred_sem_seg' not in sample:
+            raise UserError('this segmentor predicts no classes but '
+                            f'{", ".join(sample.keys()) or "nothing"}, which is not drawn here')
+        picture = inferencer.visualize([rgb], [sample], return_vis=True, opacity=OPACITY)[0]
+        labels = sample.pred_sem_seg.data[0].numpy()
+        values, pixels = np.unique(labels, return_counts=True)
+        found = [dict(label=int(value), name=class_name(classes, value),
+                      fraction=count / labels.size)
+                 for value, count in sorted(zip(values, pixels), key=lambda pair: -pair[1])]
+        return picture, dict(classes=found), labels
