@@ -150,7 +150,9 @@ def test_masks(build):
     found = InstanceData(bboxes=torch.tensor([[7., 5., 30., 9.]]), labels=torch.tensor([1]),
                          scores=torch.tensor([.9]), masks=mask)
     sample = BaseDataElement(pred_instances=found)
-    drawn, record = build('mmdet')._instances(picture()[..., ::-1].copy(), sample)
+    predictor = build('mmdet')
+    drawn, record, _ = predictor.toolbox.describe(
+        predictor.inferencer, picture()[..., ::-1].copy(), sample, predictor.classes, 0.3)
     kept = json.loads(json.dumps(record))['instances'][0]['mask']
     assert np.array_equal(coco_mask.decode(kept), mask[0].numpy())
     assert not np.array_equal(drawn[6, 20], picture()[6, 20, ::-1])
