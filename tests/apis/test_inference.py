@@ -14,6 +14,7 @@ from pycocotools import mask as coco_mask
 
 from mmqtvit.apis import UserError, load_config
 from mmqtvit.apis.inference import Predictor, output_stems, predict
+from mmqtvit.toolboxes import get_toolbox
 from mmqtvit.weights import LAYOUTS
 from tests.helpers.imagenet import ROOT, small
 
@@ -218,11 +219,11 @@ def test_mistakes(build, tmp_path):
         build('mmseg', **{'test_dataloader.dataset.pipeline': [dict(type='PackSegInputs')]})
 
 
-@pytest.mark.parametrize('method, wanted', [('_instances', 'instances'), ('_segments', 'classes')])
-def test_models_that_predict_something_else(build, method, wanted):
-    predictor = build('mmseg')
+@pytest.mark.parametrize('toolbox, wanted', [('mmdet', 'instances'), ('mmseg', 'classes')])
+def test_models_that_predict_something_else(toolbox, wanted):
+    sample = BaseDataElement(pred_depth_map=1)
     with pytest.raises(UserError, match=f'predicts no {wanted} but pred_depth_map'):
-        getattr(predictor, method)(picture(), BaseDataElement(pred_depth_map=1))
+        get_toolbox(toolbox).describe(None, picture(), sample, None, 0.3)
 
 
 class TestFiles:

@@ -80,7 +80,7 @@ def test_tta_that_cannot_be():
 def test_predictions():
     cfg = config('mmseg')
     get_toolbox(cfg.default_scope).keep_predictions(cfg, 'maps')
-    assert cfg.test_evaluator == dict(type='Metric', output_dir='maps', keep_results=True)
+    assert cfg.test_evaluator == [dict(type='Metric', output_dir='maps', keep_results=True)]
     for toolbox, dump in (('mmdet', 'DumpDetResults'), ('mmpretrain', 'DumpResults')):
         cfg = config(toolbox)
         get_toolbox(cfg.default_scope).keep_predictions(cfg, 'a.pkl')
