@@ -23,7 +23,8 @@ def main(argv: Optional[Sequence] = None) -> None:
         '--workers', type=int, default=min(8, os.cpu_count() or 1),
         help='processes that read, 0 for none of their own; default: one a core, 8 at most')
     parser.add_argument(
-        '--show', type=int, default=10, help='places named for each kind of finding; default: 10')
+        '--show', type=int, default=3, help='of each kind of finding, how many that differ are '
+        'shown, and how many places of those that are equal; default: 3')
     parser.add_argument(
         '--cfg-options', nargs='+', action=CfgOptions, metavar='KEY=VALUE',
         help='change entries of the config, such as train_dataloader.dataset.data_root=DIR')

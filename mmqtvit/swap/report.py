@@ -47,7 +47,7 @@ def comments(config: str, swap: Swap) -> list:
 def _table(first: str, title: str) -> Table:
     table = Table(title=title)
     for header in (first, 'before', 'after'):
-        table.add_column(header, overflow='fold')
+        table.add_column(header, no_wrap=header == first, overflow='ellipsis')
     return table
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 import cv2
 import numpy as np
 import pytest
+from mmengine import Config
 from mmengine.registry import DefaultScope
 from PIL import Image
 
@@ -122,7 +123,7 @@ class TestSegmentation:
         cv2.imwrite(path, label)
         finding = only(segmentor.findings(), 'labels out of range')
         assert finding.place == path
-        assert finding.detail == '3, 200, in 9 pixels; there are 3 classes, and 255 is ignored'
+        assert finding.detail == '3, 200; there are 3 classes, and 255 is ignored'
 
     def test_reduce_zero_label(self, segmentor):
         for path in (segmentor.data / 'labels').iterdir():
@@ -294,6 +295,51 @@ def test_report(capsys):
         'ERROR: missing image (3)', '0.jpg', '1.jpg', 'and 1 more',
         'warning: damaged image (1)', 'a.jpg: it is cut',
         'val_dataloader.dataset: BaseSegDataset, 2 samples']
+
+
+def test_equal_findings_are_summed_up(capsys):
+    void = '11; there are 11 classes'
+    one = Examination(['train_dataloader.dataset'], 'BaseSegDataset', ('sky', ), 367, [
+        *(Finding('labels out of range', f'{i}.png', void) for i in range(367)),
+        *(Finding('damaged image', f'{i}.jpg', f'cut at {i}') for i in range(5)),
+        *(Finding('damaged image', f'{i}.png', 'empty') for i in range(2))])
+    print_report([one])
+    assert [line.strip() for line in capsys.readouterr().out.splitlines()[1:]] == [
+        'ERROR: labels out of range (367)', f'{void}, in all 367:', '0.png', '1.png', '2.png',
+        'and 364 more',
+        'ERROR: damaged image (7)', '0.jpg: cut at 0', '1.jpg: cut at 1', '2.jpg: cut at 2',
+        'and 4 more']
+
+
+@pytest.mark.parametrize('columns', [40, 60, 80])
+def test_narrow_tables_keep_class_names_whole_or_cut_them(columns, capsys, monkeypatch):
+    monkeypatch.setenv('COLUMNS', str(columns))
+    names = ('pedestrian', 'traffic light', 'a-name-that-is-longer-than-any-narrow-terminal-is')
+    print_report([
+        Examination([f'{split}_dataloader.dataset'], 'CocoDataset', names, 4, [],
+                    {0: 50000, 1: 2, 2: 3}, {0: 40000, 1: 1, 2: 1}, 'boxes')
+        for split in ('train', 'val', 'test')])
+    rows = [line.strip('│').split('│') for line in capsys.readouterr().out.splitlines()
+            if line.startswith('│')]
+    shown = [row[0].strip() for row in rows]
+    assert len(shown) == len(names)
+    for name, seen in zip(names, shown):
+        assert seen == name or seen.endswith('…') and name.startswith(seen[:-1])
+
+
+def test_a_missing_annotation_of_voc_is_named(tmp_path):
+    for name, text in (('ImageSets/Main/train.txt', '000001\n'), ('JPEGImages/000001.jpg', '')):
+        path = tmp_path / 'VOC2007' / name
+        path.parent.mkdir(parents=True)
+        path.write_text(text)
+    dataset = dict(
+        type='VOCDataset', data_root=str(tmp_path), ann_file='VOC2007/ImageSets/Main/train.txt',
+        data_prefix=dict(sub_data_root='VOC2007/'), pipeline=[dict(type='LoadImageFromFile')])
+    cfg = Config(dict(default_scope='mmdet', model={}, train_dataloader=dict(
+        batch_size=1, num_workers=0, dataset=dataset,
+        sampler=dict(type='DefaultSampler', shuffle=False))))
+    finding = examine(cfg, ('train', ))[0].findings[0]
+    assert str(tmp_path / 'VOC2007/Annotations/000001.xml') in f'{finding.place} {finding.detail}'
 
 
 class TestCommandLine:

@@ -161,7 +161,9 @@ def _build(leaf: dict, result: Examination) -> Any:
             if content is not None:  # classes of other names leave nothing over
                 result.findings += check_categories(content, dataset.ann_file, dataset)
         else:
-            text = str(error) if isinstance(error, (AssertionError, UserError)) else repr(error)
+            # The text of an OSError names the file, its repr does not.
+            told = isinstance(error, (AssertionError, OSError, UserError))
+            text = str(error) if told else repr(error)
             result.findings.append(Finding('data set cannot be built', key, text))
         return None
     return dataset

@@ -9,12 +9,13 @@ from rich.table import Table
 from .findings import Examination
 
 
-def print_report(examinations: Sequence, shown: int = 10) -> None:
+def print_report(examinations: Sequence, shown: int = 3) -> None:
     """Print the findings by kind, those that break training first, and a table of the classes.
 
     Args:
         examinations (Sequence[Examination]): From :func:`examine`.
-        shown (int): Places named for each kind of finding. Defaults to 10.
+        shown (int): Of each kind of finding, how many that differ are shown, and how many places
+            of those that are equal. Defaults to 3.
     """
     console = Console()
     table = class_table(examinations)
@@ -27,24 +28,38 @@ def print_report(examinations: Sequence, shown: int = 10) -> None:
 
 
 def finding_lines(examination: Examination, shown: int) -> list:
-    """Each kind of finding with its number and its first places."""
+    """Each kind of finding with its number; equal ones once, with their first places."""
     kinds = {}
     for finding in examination.findings:
-        kinds.setdefault((not finding.breaks, finding.kind), []).append(finding)
+        kind = kinds.setdefault((not finding.breaks, finding.kind), {})
+        kind.setdefault(finding.detail, []).append(finding.place)
     lines = []
-    for (harmless, kind), findings in sorted(kinds.items(), key=lambda pair: pair[0][0]):
-        lines.append(f'  {"warning" if harmless else "ERROR"}: {kind} ({len(findings)})')
-        lines += [f'    {finding.place}' + (f': {finding.detail}' if finding.detail else '')
-                  for finding in findings[:shown]]
-        if len(findings) > shown:
-            lines.append(f'    and {len(findings) - shown} more')
+    for (harmless, kind), places in sorted(kinds.items(), key=lambda pair: pair[0][0]):
+        number = sum(map(len, places.values()))
+        lines.append(f'  {"warning" if harmless else "ERROR"}: {kind} ({number})')
+        details = list(places)[:shown]
+        for detail in details:
+            lines += _equal_lines(detail, places[detail], examination.num_samples, shown)
+        if more := number - sum(len(places[detail]) for detail in details):
+            lines.append(f'    and {more} more')
+    return lines
+
+
+def _equal_lines(detail: str, places: Sequence, num_samples: int, shown: int) -> list:
+    if len(places) == 1:
+        return [f'    {places[0]}' + (f': {detail}' if detail else '')]
+    number = f'in all {num_samples}' if len(places) == num_samples else f'in {len(places)}'
+    lines = [f'    {detail}, {number}:'] if detail else []
+    lines += [f'    {"  " if detail else ""}{place}' for place in places[:shown]]
+    if len(places) > shown:
+        lines.append(f'    {"  " if detail else ""}and {len(places) - shown} more')
     return lines
 
 
 def class_table(examinations: Sequence) -> Table:
     """Of each class the boxes, the share of the pixels or the images, and in how many images."""
     table = Table(title='What the labels hold')
-    table.add_column('class', overflow='fold')
+    table.add_column('class', no_wrap=True, overflow='ellipsis')
     counted = [one for one in examinations if one.amounts]
     rows = {}
     for one in counted:

@@ -83,11 +83,12 @@ class Samples(Dataset):
             findings.append(Finding('no pixel has a class', path, breaks=False))
         if wrong := self._out_of_range(amounts.keys() - {IGNORED}):
             more = ' after reduce_zero_label' if sample.get('reduce_zero_label') else ''
-            num_pixels = sum(amounts[label] for label in wrong)
+            void = '' if len(wrong) > 1 else (
+                f'; if {wrong[0]} means "no class", set ignore_index={wrong[0]} in the heads')
             findings.append(Finding(
                 'labels out of range', path,
-                f'{", ".join(map(str, wrong))}{more}, in {num_pixels} pixels; there are '
-                f'{self.num_classes} classes, and {self.ignore_index} is ignored'))
+                f'{", ".join(map(str, wrong))}{more}; there are {self.num_classes} classes, and '
+                f'{self.ignore_index} is ignored{void}'))
         return findings, amounts
 
     def _check_instances(self, sample: dict, path: str) -> tuple:
