@@ -8,6 +8,7 @@ import fcntl
 import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import sysconfig
@@ -195,6 +196,7 @@ def main() -> None:
 
 
 if __name__ == '__main__':
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # as Ctrl-C
     try:
         with one_at_a_time():
             main()

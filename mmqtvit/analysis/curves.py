@@ -1,13 +1,19 @@
 """Curves of training runs from the logs that mmengine writes."""
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple, Optional
 
 from .figure import plt
 
-#: What evaluations report, best known first.
-METRICS = ('mIoU', 'coco/bbox_mAP_50', 'coco/bbox_mAP', 'coco/segm_mAP', 'accuracy/top1')
+#: Metrics that are drawn before others of the same log, best known first.
+BEST_KNOWN = ('mIoU', 'coco/bbox_mAP_50', 'coco/bbox_mAP', 'coco/segm_mAP', 'accuracy/top1',
+              'mFscore', 'mDice')
+PERCENT = ('mIoU', 'accuracy/top1', 'mFscore', 'mDice')
+
+#: What a log says beside losses and metrics.
+NO_METRICS = ('step', 'iter', 'epoch', 'time', 'data_time', 'memory')
 
 
 class Run(NamedTuple):
@@ -21,6 +27,12 @@ class Run(NamedTuple):
     name: str
     losses: list
     metrics: dict
+
+    @property
+    def best_known(self) -> Optional[str]:
+        """str | None: The first of ``BEST_KNOWN`` that was reported, else the first reported."""
+        reported = [name for name, points in self.metrics.items() if points]
+        return next((name for name in (*BEST_KNOWN, *reported) if name in reported), None)
 
 
 def find_logs(path: Path) -> list:
@@ -50,19 +62,26 @@ def _read_log(log: Path) -> tuple:
                 break
             raise ValueError(f'line {number} of {log} is no JSON: {line[:60]!r}') from error
         if not isinstance(record, dict) or ('step' not in record and
-                                            record.keys() & {'loss', *METRICS}):
+                                            (record.get('loss') or _metrics(record))):
             raise ValueError(f"line {number} of {log} is no record with a 'step': {line[:60]!r}")
         if 'loss' in record:
             iteration = record.get('iter', record['step'])
             by_epoch = 'epoch' in record
             losses.append((iteration, record['loss']))
-        for name in METRICS:
-            if name in record:
-                # The "step" of an evaluation is an epoch in epoch-based runs, so it is placed at
-                # the last iteration before it.
-                place = iteration if by_epoch else record['step']
-                metrics.setdefault(name, []).append((place, record[name]))
+        for name, value in _metrics(record).items():
+            # The "step" of an evaluation is an epoch in epoch-based runs, so it is placed at the
+            # last iteration before it.
+            place = iteration if by_epoch else record['step']
+            metrics.setdefault(name, []).append((place, value))
     return losses, metrics
+
+
+def _metrics(record: dict) -> dict:
+    """The numbers of an evaluation by name; none of a line that training wrote."""
+    if 'loss' in record or 'lr' in record:
+        return {}
+    return {name: value for name, value in record.items()
+            if name not in NO_METRICS and isinstance(value, (int, float))}
 
 
 def read_run(path: Path) -> Run:
@@ -93,8 +112,15 @@ def read_run(path: Path) -> Run:
     return run
 
 
-def _best_known(run: Run) -> Optional[str]:
-    return next((name for name in METRICS if run.metrics.get(name)), None)
+def describe(runs: Sequence) -> str:
+    """Say by run which metric is drawn, and which others its log holds."""
+    lines = []
+    for run in runs:
+        others = [name for name, points in run.metrics.items() if points and name != run.best_known]
+        drawn = run.best_known or 'the loss alone, as the log holds no evaluation'
+        rest = f'; not drawn: {", ".join(others)}' if others else ''
+        lines.append(f'{run.name}: {drawn}{rest}')
+    return '\n'.join(lines)
 
 
 def plot_runs(runs: list, out: Path) -> None:
@@ -109,19 +135,19 @@ def plot_runs(runs: list, out: Path) -> None:
     """
     if not any(run.losses for run in runs):
         raise ValueError('the logs hold no training losses')
-    metrics = list(dict.fromkeys(filter(None, map(_best_known, runs))))
+    metrics = list(dict.fromkeys(run.best_known for run in runs if run.best_known))
     figure, axes = plt.subplots(
         1, 1 + len(metrics), figsize=(5 + 4 * len(metrics), 3.6), squeeze=False,
         constrained_layout=True)
     for number, run in enumerate(runs):
         colour = f'C{number}'
         axes[0, 0].plot(*zip(*run.losses), label=run.name, color=colour)
-        if metric := _best_known(run):
+        if metric := run.best_known:
             axes[0, 1 + metrics.index(metric)].plot(
                 *zip(*run.metrics[metric]), marker='o', color=colour)
     axes[0, 0].set(xlabel='iteration', ylabel='training loss', yscale='log')
     for axis, metric in zip(axes[0, 1:], metrics):
-        unit = ' (%)' if metric in ('mIoU', 'accuracy/top1') else ''
+        unit = ' (%)' if metric in PERCENT else ''
         axis.set(xlabel='iteration', ylabel=f'{metric.rpartition("/")[-1]}{unit}',
                  ylim=(0, 1.1 * axis.dataLim.ymax or 1))
     for axis in axes[0]:

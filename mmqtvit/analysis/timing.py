@@ -150,7 +150,7 @@ def ratios(measurements: Sequence, of: Sequence) -> Iterator[float]:
         measurements (Sequence[Measurement]): All of one run.
         of (Sequence[str]): Columns within which is compared.
     """
-    rivals = {}
+    baselines = {}
     for measurement in measurements:
         key = tuple(measurement.labels.get(column) for column in of)
-        yield measurement.median / rivals.setdefault(key, measurement.median)
+        yield measurement.median / baselines.setdefault(key, measurement.median)

@@ -12,7 +12,7 @@ from tqdm import tqdm
 from ..attention import KERNELS, AttentionKernel
 from ..errors import UserError
 from . import operators
-from .curves import METRICS, read_run
+from .curves import read_run
 from .models import BACKBONE, build_model, parse_kernel
 from .report import table
 
@@ -143,9 +143,10 @@ def read_result(trial: Trial) -> Result:
         trained = read_run(trial.work_dir)
     except (OSError, ValueError) as error:
         raise UserError(error) from error
-    metric = next((name for name in METRICS if trained.metrics.get(name)), None)
+    metric = trained.best_known
     if metric is None:
-        raise UserError(f'the logs in {trial.work_dir} hold none of {", ".join(METRICS)}')
+        raise UserError(f'the logs in {trial.work_dir} hold no evaluation; is there a '
+                        'val_evaluator, and a train_cfg.val_interval that is reached?')
     losses = [loss for _, loss in trained.losses]
     return Result(trial.kernel, trial.seed, metric, trained.metrics[metric][-1][1],
                   mean(losses[-max(1, len(losses) // 10):]))
@@ -158,16 +159,16 @@ def describe(results: Sequence) -> str:
     first kernel with the same seed.
 
     Args:
-        results (Sequence[Result]): The first one's kernel is the rival.
+        results (Sequence[Result]): The first one's kernel is the baseline.
     """
     by_kernel = {}
     for result in results:
         by_kernel.setdefault(result.kernel, {})[result.seed] = result
-    rival = next(iter(by_kernel.values()))
+    baseline = next(iter(by_kernel.values()))
     rows = []
     for kernel, by_seed in by_kernel.items():
         values = [result.value for result in by_seed.values()]
-        differences = [result.value - rival[seed].value for seed, result in by_seed.items()]
+        differences = [result.value - baseline[seed].value for seed, result in by_seed.items()]
         rows.append((kernel, len(values), mean(values), _spread(values), min(values), max(values),
                      mean(differences), _spread(differences),
                      mean(result.loss for result in by_seed.values())))

@@ -4,7 +4,7 @@ from pathlib import Path
 import cv2
 import pytest
 
-from mmqtvit.analysis.curves import plot_runs, read_run
+from mmqtvit.analysis.curves import describe, plot_runs, read_run
 
 
 def write_log(work_dir, start, records):
@@ -58,9 +58,30 @@ def test_metrics_of_epochs_lie_at_the_iteration_before(tmp_path):
     assert read_run(tmp_path).metrics['coco/bbox_mAP_50'] == [(50, 0.2)]
 
 
+OTHER = [dict(loss=2., lr=.1, **{'decode.acc_seg': 60.}, iter=20, step=20),
+         dict(aAcc=70., mFscore=50., mPrecision=40., time=.1, data_time=.1, step=20)]
+UNKNOWN = [dict(loss=2., iter=20, step=20), {'dota/mAP': .5, 'dota/AP50': .6, 'step': 20}]
+
+
+@pytest.mark.parametrize(('log', 'drawn', 'others'), [
+    (OTHER, 'mFscore', 'aAcc, mPrecision'), (UNKNOWN, 'dota/mAP', 'dota/AP50')])
+def test_other_metrics_are_drawn_and_the_rest_is_named(tmp_path, log, drawn, others):
+    write_log(tmp_path / 'run', '20260101_000000', log)
+    run = read_run(tmp_path / 'run')
+    assert run.best_known == drawn
+    assert describe([run]) == f'run: {drawn}; not drawn: {others}'
+
+
+def test_a_log_without_evaluation_is_named(tmp_path):
+    write_log(tmp_path / 'run', '20260101_000000', SEGMENTATION[:1])
+    assert describe([read_run(tmp_path / 'run')]) == (
+        'run: the loss alone, as the log holds no evaluation')
+
+
 @pytest.mark.parametrize(('logs', 'panels'), [
     ([SEGMENTATION[:1]], 1),  # before the first evaluation
     ([SEGMENTATION], 2),
+    ([OTHER], 2),
     ([SEGMENTATION, SEGMENTATION[:3]], 2),
     ([SEGMENTATION, DETECTION], 3)])
 def test_draws(tmp_path, logs, panels):

@@ -91,7 +91,7 @@ def test_no_evaluation(folder):
     log = trial.work_dir / '20261201_000000/vis_data/scalars.json'
     log.parent.mkdir(parents=True)
     log.write_text(json.dumps(dict(loss=2., step=1)))
-    with pytest.raises(UserError, match='hold none of mIoU'):
+    with pytest.raises(UserError, match='hold no evaluation'):
         read_result(trial)
 
 

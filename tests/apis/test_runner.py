@@ -4,6 +4,7 @@ import itertools
 import os
 import pickle
 import re
+import signal
 
 import numpy as np
 import pytest
@@ -14,7 +15,7 @@ from mmengine.registry import HOOKS, DefaultScope
 from mmengine.visualization import Visualizer
 
 from mmqtvit import apis
-from mmqtvit.apis import Interrupted, UserError, load_config, train
+from mmqtvit.apis import Interrupted, UserError, load_config, report_user_errors, train
 
 from ..helpers.toy import write_toy
 
@@ -47,6 +48,15 @@ class StopAt(Hook):
             raise KeyboardInterrupt
 
 
+@HOOKS.register_module()
+class TerminateAt(StopAt):
+    """Ends this process after an iteration, as a job scheduler does."""
+
+    def after_train_iter(self, runner, batch_idx, data_batch=None, outputs=None):
+        if runner.iter == self.at:
+            os.kill(os.getpid(), signal.SIGTERM)
+
+
 COUNTER = itertools.count()
 
 
@@ -59,6 +69,13 @@ def loaded(path, tmp_path, **options):
 
 def last_log(tmp_path):
     return sorted((tmp_path / 'run').glob('*/*.log'))[-1].read_text()
+
+
+def test_sigterm_says_how_to_go_on(tmp_path, capsys):
+    cfg = loaded(write_toy(tmp_path), tmp_path, custom_hooks=[dict(type='TerminateAt', at=2)])
+    with pytest.raises(SystemExit), report_user_errors():
+        train(cfg)
+    assert '--resume' in capsys.readouterr().err
 
 
 def weights(path):

@@ -14,7 +14,7 @@ from mmqtvit.apis import report_user_errors
 
 def main(argv: Optional[Sequence] = None) -> None:
     parser = ArgumentParser(description=__doc__)
-    parser.add_argument('models', nargs='+', help=f'the first is the rival. {SPEC_HELP}')
+    parser.add_argument('models', nargs='+', help=f'the first is the baseline. {SPEC_HELP}')
     parser.add_argument('--sizes', nargs='+', default=['224x224', '512x512'], metavar='HxW',
                         help='of the images in pixels; default: 224x224 512x512')
     parser.add_argument('--modes', nargs='+', default=[EAGER], metavar='MODE',

@@ -20,7 +20,7 @@ def main(argv: Optional[Sequence] = None) -> None:
     parser = ArgumentParser(description=__doc__)
     parser.add_argument(
         'kernels', nargs='*', default=list(KERNELS),
-        help=f'{", ".join([*KERNELS, LITERAL])}, the first is the rival; {LITERAL} is the '
+        help=f'{", ".join([*KERNELS, LITERAL])}, the first is the baseline; {LITERAL} is the '
         'published form of ReleasedQuadraticTaylor; options as in ReLULinear:eps=1e-5; '
         'default: all but that')
     parser.add_argument(

@@ -38,7 +38,7 @@ def main(argv: Optional[Sequence] = None) -> None:
     parser = ArgumentParser(description=__doc__)
     parser.add_argument(
         'kernels', nargs='*',
-        help=f'{", ".join(KERNELS)}, the first is the rival; options as in ReLULinear:eps=1e-5, '
+        help=f'{", ".join(KERNELS)}, the first is the baseline; options as in ReLULinear:eps=1e-5, '
         'separated by commas; default: all')
     parser.add_argument('--imports', nargs='+', default=[], metavar='MODULE',
                         help='modules that add kernels of their own')

@@ -3,7 +3,7 @@
 from argparse import ArgumentParser
 from pathlib import Path
 
-from mmqtvit.analysis.curves import plot_runs, read_run
+from mmqtvit.analysis.curves import describe, plot_runs, read_run
 from mmqtvit.apis import UserError, report_user_errors
 
 
@@ -14,10 +14,11 @@ def main() -> None:
     args = parser.parse_args()
     out = args.out if args.out.suffix else args.out.with_suffix('.png')
     try:
-        plot_runs([read_run(run) for run in args.runs], out)
+        runs = [read_run(run) for run in args.runs]
+        plot_runs(runs, out)
     except (OSError, ValueError) as error:
         raise UserError(error) from error
-    print(f'curves written to {out}')
+    print(f'{describe(runs)}\ncurves written to {out}')
 
 
 if __name__ == '__main__':

@@ -18,7 +18,7 @@ def main(argv: Optional[Sequence] = None) -> None:
     parser = ArgumentParser(description=__doc__, epilog='Stopped, it goes on where it was.')
     parser.add_argument('config', help='config whose backbone is of this package')
     parser.add_argument('kernels', nargs='+', metavar='KERNEL',
-                        help=f'{", ".join(KERNELS)}, the first is the rival; options as in '
+                        help=f'{", ".join(KERNELS)}, the first is the baseline; options as in '
                         'ReLULinear:eps=1e-5, separated by commas')
     parser.add_argument('--seeds', nargs='+', type=int, default=[0, 1], help='default: 0 1')
     parser.add_argument('--work-dir', type=Path, default=Path('work_dirs/kernels'),
