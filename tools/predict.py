@@ -23,6 +23,8 @@ def main(argv: Optional[Sequence] = None) -> None:
     parser.add_argument(
         '--score-thr', type=float, default=0.3,
         help='leave out instances that score less (detectors); default: 0.3')
+    parser.add_argument(
+        '--plain', action='store_true', help='run the model as trained, not in its deploy form')
     parser.add_argument('--device', help='such as cpu or cuda:1; default: the best there is')
     parser.add_argument(
         '--cfg-options', nargs='+', action=CfgOptions, metavar='KEY=VALUE',
@@ -30,7 +32,7 @@ def main(argv: Optional[Sequence] = None) -> None:
     args = parser.parse_args(argv)
     images = find_images(args.images)
     cfg = load_config(args.config, args.cfg_options)
-    predictor = Predictor(cfg, args.checkpoint, args.device, args.score_thr)
+    predictor = Predictor(cfg, args.checkpoint, args.device, args.score_thr, args.plain)
     skipped, damaged = predict(predictor, images, args.out)
     for path, reason in damaged.items():
         print(f'{path} is damaged ({reason}); predicted on what can be read', file=sys.stderr)

@@ -20,7 +20,7 @@ def main(argv: Optional[Sequence] = None) -> None:
         '--wait-time', type=float, default=2, help='seconds a picture is shown; default: 2')
     parser.add_argument('--tta', action='store_true', help='augment at test time')
     parser.add_argument(
-        '--fuse-conv-bn', action='store_true', help='fold batch norms into convolutions, for speed')
+        '--plain', action='store_true', help='run the model as trained, not in its deploy form')
     add_common_arguments(parser)
     args = parse(parser, argv)
     cfg = load_config(args.config, args.cfg_options, args.work_dir, args.launcher)
@@ -32,7 +32,7 @@ def main(argv: Optional[Sequence] = None) -> None:
         show=args.show,
         wait_time=args.wait_time,
         tta=args.tta,
-        fuse_conv_bn=args.fuse_conv_bn)
+        plain=args.plain)
 
 
 if __name__ == '__main__':

@@ -22,6 +22,7 @@ from ..toolboxes import Toolbox, require_toolbox
 from ..weights.read import read_checkpoint
 from ..weights.safe_load import allow_openmmlab_checkpoints
 from .checkpoint import check_match, translate
+from .deployed import deployed
 from .images import UnreadableImage, read_image
 from .runner import explained
 
@@ -34,6 +35,8 @@ class Predictor:
         checkpoint (str): A checkpoint that training wrote, or the like.
         device (str, optional): Such as 'cpu' or 'cuda:1'. Defaults to None, the best there is.
         score_thr (float): Instances that score less are left out. Defaults to 0.3.
+        plain (bool): Whether to run the model as it was trained, and not in its deploy form, see
+            :func:`mmqtvit.deploy`. Defaults to False.
 
     Raises:
         UserError: If the checkpoint, the toolbox or the device are missing or unfit, or the config
@@ -44,7 +47,8 @@ class Predictor:
                  cfg: Config,
                  checkpoint: str,
                  device: Optional[str] = None,
-                 score_thr: float = 0.3) -> None:
+                 score_thr: float = 0.3,
+                 plain: bool = False) -> None:
         self.toolbox, self.score_thr = require_toolbox(cfg), score_thr
         weights = read_checkpoint(checkpoint)
         device = _check_device(device or get_device())
@@ -64,6 +68,8 @@ class Predictor:
             raise UserError(f'{checkpoint} or the data set names {len(self.classes)} classes, the '
                             f'model of the config has {number}')
         self.inferencer.model.dataset_meta = meta
+        if not plain:
+            self.inferencer.model = deployed(self.inferencer.model, print)
         if self.inferencer.visualizer is not None:
             self.inferencer.visualizer.dataset_meta = meta
 

@@ -24,11 +24,10 @@ from ..weights.read import read_checkpoint, refusal
 from ..weights.safe_load import CAN_RESTRICT, allow_openmmlab_checkpoints
 from .check_dataset.loaders import RefuseLoaders
 from .checkpoint import LoadTranslated, check_match, check_resumable, latest_checkpoint, translate
+from .deployed import DeployModel, drop_averaging
 from .test_options import (
-    FuseConvBN,
     augment_at_test_time,
     draw_predictions,
-    drop_averaging,
 )
 
 
@@ -74,7 +73,7 @@ def test(cfg: Config,
          show: bool = False,
          wait_time: float = 2.,
          tta: bool = False,
-         fuse_conv_bn: bool = False) -> dict:
+         plain: bool = False) -> dict:
     """Evaluate a checkpoint.
 
     Args:
@@ -86,8 +85,8 @@ def test(cfg: Config,
         show (bool): Whether to show pictures in a window. Defaults to False.
         wait_time (float): Seconds per picture in the window. Defaults to 2.
         tta (bool): Whether to augment at test time. Defaults to False.
-        fuse_conv_bn (bool): Whether to fold batch norms into convolutions, for speed. Defaults to
-            False.
+        plain (bool): Whether to run the model as it was trained, and not in its deploy form, see
+            :func:`mmqtvit.deploy`. Defaults to False.
 
     Returns:
         dict: The metrics.
@@ -104,12 +103,13 @@ def test(cfg: Config,
         augment_at_test_time(cfg)
     if out:
         toolbox.keep_predictions(cfg, out)
-    if fuse_conv_bn:
+    plain = plain or bool(cfg.get('compile'))  # which does the like by itself
+    if not plain:
         drop_averaging(cfg)
     cfg.load_from, cfg.resume = checkpoint, False
     with _prepared(cfg, notes, training=False) as runner:
-        if fuse_conv_bn:
-            runner.register_hook(FuseConvBN())
+        if not plain:
+            runner.register_hook(DeployModel())
         return runner.test()
 
 

@@ -5,11 +5,6 @@ from typing import Optional
 
 from mmengine import Config
 from mmengine.config import ConfigDict
-from mmengine.hooks import Hook
-from mmengine.model import is_model_wrapper
-from mmengine.runner import Runner
-from torch import nn
-from torch.nn.modules.batchnorm import _BatchNorm
 
 from ..errors import UserError
 from ..toolboxes import get_toolbox
@@ -53,30 +48,3 @@ def augment_at_test_time(cfg: Config) -> None:
         model, pipeline = model or default[0], pipeline or default[1]
     cfg.model = ConfigDict(**model, module=cfg.model)
     dataset.pipeline = pipeline
-
-
-def drop_averaging(cfg: Config) -> None:
-    """Take out the hooks that average weights.
-
-    In a test they exchange the model's weights with a copy's, which must have the same ones; a
-    checkpoint has the averages in the model's place already.
-    """
-    cfg.custom_hooks = [hook for hook in cfg.get('custom_hooks') or []
-                        if not str(hook.get('type')).endswith('EMAHook')]
-
-
-class FuseConvBN(Hook):
-    """Folds every convolution–batch norm pair of the model that is tested, with mmcv's function."""
-
-    def before_test(self, runner: Runner) -> None:
-        """Fold, and log how many norms are gone."""
-        from mmcv.cnn import fuse_conv_bn
-        model = runner.model.module if is_model_wrapper(runner.model) else runner.model
-        before = _count_batch_norms(model)
-        fuse_conv_bn(model)
-        runner.logger.info(f'{before - _count_batch_norms(model)} of {before} batch norms folded '
-                           'into convolutions')
-
-
-def _count_batch_norms(model: nn.Module) -> int:
-    return sum(isinstance(module, _BatchNorm) for module in model.modules())

@@ -56,7 +56,7 @@ def test_evaluates_what_training_reported(trained):
     metrics = apis.test(config('qtvit1_imagenet', trained), str(trained / 'run/epoch_2.pth'))
     assert metrics['accuracy/top1'] == pytest.approx(last)
     assert metrics == apis.test(config('qtvit1_imagenet', trained),
-                                  str(trained / 'run/epoch_2.pth'), fuse_conv_bn=True)
+                                  str(trained / 'run/epoch_2.pth'), plain=True)
 
 
 @pytest.mark.parametrize('layout', LAYOUTS)
