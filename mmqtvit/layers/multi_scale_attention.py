@@ -34,8 +34,8 @@ class ValueShortcut(nn.Module):
     def forward(self, v: Tensor, size: tuple[int, int]) -> Tensor:
         """Map values (B, G, d, H·W) of a (H, W) map to the same shape."""
         # Among q and k the values have gaps, and batch norms take four times as long with gaps.
-        maps = v.contiguous().flatten(0, 1).unflatten(-1, size)  # (B·G, d, H, W)
-        return F.gelu(self.norm(maps)).view(v.shape)
+        maps = v.reshape(-1, v.shape[2], *size)  # (B·G, d, H, W)
+        return F.gelu(self.norm(maps)).unflatten(0, (-1, v.shape[1])).flatten(-2)
 
 
 class MultiScaleAttention(nn.Module):
@@ -66,7 +66,7 @@ class MultiScaleAttention(nn.Module):
                  value_shortcut: bool = False) -> None:
         super().__init__()
         heads = channels // head_dim
-        self.num_groups = heads * (1 + len(scales))
+        self.num_groups, self.head_dim = heads * (1 + len(scales)), head_dim
         width = 3 * heads * head_dim
         self.qkv = nn.Conv2d(channels, width, 1, bias=False)
         self.aggregations = nn.ModuleList(
@@ -88,7 +88,9 @@ class MultiScaleAttention(nn.Module):
         qkv = self.qkv(x)
         qkv = torch.cat([qkv, *(aggregate(qkv) for aggregate in self.aggregations)], dim=1)
         # (B, 3·G·d, H, W) → three views (B, G, d, H·W): each group holds its own q, k and v
-        q, k, v = qkv.flatten(2).unflatten(1, (self.num_groups, -1)).chunk(3, dim=2)
+        # By H·W, not flattened: ONNX would keep the number of tokens of the image it was made with.
+        q, k, v = qkv.reshape(-1, self.num_groups, 3 * self.head_dim, size[0] * size[1]).chunk(
+            3, dim=2)
         if self.position_embedding is not None:
             k = self.position_embedding(k, size)
         out = self.kernel(q, k, v, size)
