@@ -10,6 +10,8 @@ import torch
 from torch import Tensor, nn
 from tqdm import tqdm
 
+from ..backbones import EfficientViT
+from ..deployment import deploy
 from ..errors import UserError
 from .models import WholeModel, build_model
 from .timing import Case, Schedule, measure
@@ -32,12 +34,18 @@ def _fused(model: nn.Module) -> nn.Module:
     return fuse_conv_bn(model)
 
 
+def _deployed(model: nn.Module) -> nn.Module:
+    own = any(isinstance(part, EfficientViT) for part in model.modules())
+    return deploy(model) if own else model  # timm's has no such form
+
+
 def _compiled(model: nn.Module) -> nn.Module:
     return torch.compile(model, dynamic=False)
 
 
 #: In the order in which they are applied; names are joined by '+'.
-MODES = {'channels_last': _channels_last, 'fused': _fused, 'compiled': _compiled}
+MODES = {'channels_last': _channels_last, 'fused': _fused, 'deployed': _deployed,
+         'compiled': _compiled}
 
 
 class Plan(NamedTuple):
@@ -65,7 +73,7 @@ class Plan(NamedTuple):
             if mode != EAGER and not set(mode.split('+')) <= set(MODES):
                 raise UserError(f'a mode is {EAGER} or some of {", ".join(MODES)} joined by +, '
                                 f'got {mode!r}')
-            if 'fused' in mode and 'train' in self.passes:
+            if {'fused', 'deployed'} & set(mode.split('+')) and 'train' in self.passes:
                 raise UserError(f'mode {mode} is for evaluation: norms are folded into the '
                                 'convolutions; leave out --passes train')
         for name, values, known in (('dtype', self.dtypes, DTYPES), ('pass', self.passes, PASSES)):

@@ -14,7 +14,7 @@ CPU = torch.device('cpu')
 ONCE = Schedule(1, 1)
 
 
-@pytest.mark.parametrize('mode', ['channels_last', 'fused', 'fused+channels_last'])
+@pytest.mark.parametrize('mode', ['channels_last', 'fused', 'fused+channels_last', 'deployed'])
 @pytest.mark.parametrize('spec', ['qtvit1', 'timm:efficientvit_b1'])
 def test_modes_change_the_form_and_not_the_result(spec, mode):
     pytest.importorskip('timm')
@@ -78,6 +78,7 @@ def test_all_combinations_are_measured_with_progress(tmp_path, capsys):
     (dict(modes=['folded']), "a mode is eager or some of .*fused.* got 'folded'"),
     (dict(modes=['fused+']), "got 'fused\\+'"),
     (dict(modes=['fused'], passes=['train']), 'leave out --passes train'),
+    (dict(modes=['deployed'], passes=['train']), 'leave out --passes train'),
     (dict(dtypes=['int8']), "a dtype is one of float32.*got 'int8'"),
     (dict(passes=['test']), "a pass is one of forward, train, got 'test'")])
 def test_wrong_plans(options, message):
