@@ -11,25 +11,14 @@ import torch
 from torch import nn
 from torch._subclasses import FakeTensorMode
 from torch.utils._python_dispatch import TorchDispatchMode
-from torch.utils.flop_counter import FlopCounterMode, sdpa_flop_count
 from tqdm import tqdm
 
 from ..errors import UserError
 from ..layers import MultiScaleAttention
+from .cost import Cost, cost
 from .report import table
 
 aten = torch.ops.aten
-
-#: Products that PyTorch's counter does not know, in FLOPs as it counts; a MAC is two.
-FORMULAS = {
-    aten._scaled_dot_product_flash_attention_for_cpu:
-        lambda q, k, v, *_, out_shape, **__: sdpa_flop_count(q, k, v),
-    aten.mv: lambda matrix, vector, out_shape: 2 * matrix[0] * matrix[1],
-    aten.addmv: lambda bias, matrix, vector, out_shape, **_: 2 * matrix[0] * matrix[1],
-    aten.dot: lambda left, right, out_shape: 2 * left[0],
-    aten.addbmm: lambda bias, left, right, out_shape, **_:
-        2 * left[0] * left[1] * left[2] * right[2],
-}
 
 #: Batched products, which as a rule are of two activations; a layer's are mm, addmm, convolution.
 BATCHED_PRODUCTS = {
@@ -109,10 +98,10 @@ def _watched_mmcv(calls: Counter) -> Iterator[None]:
 class _Tally:
     """Multiply-adds by module, out of PyTorch's counts by qualified name and operator."""
 
-    def __init__(self, model: nn.Module, counts: dict) -> None:
+    def __init__(self, model: nn.Module, whole: Cost) -> None:
         self.model = model
         self.root = type(model).__name__
-        self.counts = counts
+        self.counts = whole.flops
 
     def macs(self, name: str, operators: Callable = lambda operator: True) -> int:
         """Of one module; one that is never called itself has what its children have."""
@@ -178,17 +167,14 @@ def count(build: Callable[[], nn.Module], size: tuple, progress: bool = False) -
 
 def _count(model: nn.Module, size: tuple, mode: AbstractContextManager, progress: bool) -> Count:
     uncounted, regions = Counter(), []
-    flops = FlopCounterMode(display=False, custom_mapping=FORMULAS)
-    model.requires_grad_(False)  # the counter's hooks trip over parameters in no_grad
     with tqdm(desc='counting', unit=' layers', disable=not progress) as bar:
         for module in model.modules():
             if next(module.children(), None) is None:
                 module.register_forward_hook(lambda *_: bar.update() and None)
             if type(module).__name__.endswith('RoIExtractor'):
                 module.register_forward_pre_hook(lambda _, args: regions.append(len(args[1])))
-        with torch.no_grad(), mode, _watched_mmcv(uncounted), _ForeignOperators(uncounted), flops:
-            model(torch.rand(1, 3, *size))
-    tally = _Tally(model, flops.get_flop_counts())
+        with mode, _watched_mmcv(uncounted), _ForeignOperators(uncounted):
+            tally = _Tally(model, cost(model, torch.rand(1, 3, *size)))
     parts = [part for part in tally.parts() if part.params or part.macs]
     return Count(tally.part(''), parts, uncounted, regions)
 

@@ -17,8 +17,8 @@ from mmengine.registry import MODELS, DefaultScope
 from torch import Tensor, nn
 from torch._subclasses import FakeTensorMode
 from torch.overrides import TorchFunctionMode
-from torch.utils.flop_counter import FlopCounterMode
 
+from ..analysis.cost import cost
 from .refuse import SwapRefused, type_name
 
 WEIGHT_KEYS = ('init_cfg', 'pretrained', 'checkpoint_path')
@@ -145,12 +145,11 @@ def _run(cfg: dict, scope: str, size: tuple, mode: AbstractContextManager) -> tu
     if needed:
         raise SwapRefused(f'its backbone {type_name(cfg)} reads more than images: {needed}')
     backbone.eval()  # not chained: train() of many backbones returns nothing
-    backbone.requires_grad_(False)  # or the counter follows gradients
-    with quiet(), torch.no_grad(), mode, FlopCounterMode(display=False) as counter:
+    with quiet(), mode:
         if fake:
             backbone.to_empty(device='cpu')
-        outputs = backbone(torch.zeros(1, cfg.get('in_channels', 3), *size))
-    return backbone, outputs, counter.get_total_flops() // 2
+        found = cost(backbone, torch.zeros(1, cfg.get('in_channels', 3), *size))
+    return backbone, found.outputs, found.macs
 
 
 def _levels(outputs: Any, size: tuple, name: str) -> tuple:

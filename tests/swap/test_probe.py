@@ -25,6 +25,14 @@ def test_stride(size, shape, stride):
     assert stride_of(size, shape) == stride
 
 
+def test_softmax_attention_is_counted():
+    found = probe(dict(type='VisionTransformer', arch='deit-tiny', out_type='featmap'),
+                  'mmpretrain', (224, 224))
+    tokens, width = 14 * 14 + 1, 192
+    block = tokens * (3 + 1 + 4 + 4) * width**2 + 2 * tokens**2 * width
+    assert found.macs == 12 * block + 14 * 14 * 3 * 16 * 16 * width
+
+
 def test_nothing_names_weights():
     node = dict(
         pretrained='a.pth', init_cfg=[dict(type='Pretrained', checkpoint='b.pth')],
