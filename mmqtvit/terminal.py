@@ -8,6 +8,7 @@ import warnings
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from functools import partial, partialmethod
+from importlib import import_module
 from unittest import mock
 
 #: Characters of the tools for terminals that have ASCII or Latin-1 alone; others are escaped.
@@ -64,8 +65,8 @@ def quiet_toolbox(scope: str) -> Iterator[None]:
         stack.enter_context(mock.patch.object(
             logging.FileHandler, '__init__',
             partialmethod(logging.FileHandler.__init__, encoding='utf-8')))
-        if get_toolbox(scope).uses_pycocotools:
-            from pycocotools import coco, cocoeval
+        if (package := get_toolbox(scope).coco_package):
+            coco, cocoeval = (import_module(f'{package}.{name}') for name in ('coco', 'cocoeval'))
             for module in (coco, cocoeval):
                 stack.enter_context(
                     mock.patch.object(module, 'print', print_results, create=True))

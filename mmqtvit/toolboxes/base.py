@@ -47,6 +47,7 @@ class Toolbox(ABC):
         name (str): Its import name, which is the ``default_scope`` of its configs.
         package (str): What pip calls it.
         also (tuple[str]): Packages that it needs and does not declare.
+        pip_options (tuple[str]): Options with which pip can install it.
         compiled (bool): Whether its models need mmcv's compiled operators.
         heads (tuple[str]): Keys of heads whose number of classes is that of the data set.
         exact_strides (bool): Whether the heads need maps at the very strides of the old backbone,
@@ -54,9 +55,12 @@ class Toolbox(ABC):
         reads_last (bool): Whether a single output is pooled, so that any last map will do.
         default_size (tuple[int, int]): (height, width) in pixels where a config names no size.
         size_splits (tuple[str]): Whose pipelines say the size, the first that does.
+        size_steps (dict[str, tuple[str, bool]]): Transforms of its own that say a size: the
+            argument that has it, and whether as (width, height).
         fixed_size (bool): Whether ``data_preprocessor.size`` is the size of every batch.
         loads_files (bool): Whether its inferencer needs the pipeline's LoadImageFromFile.
-        uses_pycocotools (bool): Whether it reads and evaluates through pycocotools, which prints.
+        coco_package (str, optional): Through what it reads COCO's files and evaluates on them;
+            'pycocotools' or one like it, which prints.
         collate (str, optional): Function by which its loaders join samples, if not mmengine's
             own.
         bound_backbones, bound_models, bound_necks, bound_heads (dict[str, str]): Classes whose
@@ -65,24 +69,31 @@ class Toolbox(ABC):
     """
     name: str
     package: str
-    also = ()
+    also, pip_options = (), ()
     compiled = True
     heads = ('head', )
     exact_strides = False
     reads_last = False
     default_size = (224, 224)
     size_splits = ('test', 'val', 'train')
+    size_steps = {}
     fixed_size = False
     loads_files = True
-    uses_pycocotools = False
+    coco_package = None
     collate = None
     bound_backbones, bound_models, bound_necks, bound_heads = {}, {}, {}, {}
+
+    @property
+    def installation(self) -> str:
+        """The command that installs it."""
+        return ' '.join(('pip install', *self.pip_options, self.package, *self.also))
 
     # Configs
 
     def image_size(self, cfg: Config) -> tuple:
         """(height, width) in pixels of the batch that a config's model gets, as far as it says."""
-        return config_image_size(cfg, self.default_size, self.size_splits, self.fixed_size)
+        return config_image_size(
+            cfg, self.default_size, self.size_splits, self.fixed_size, self.size_steps)
 
     def head_classes(self, cfg: Config) -> dict:
         """Numbers of classes of the heads by key, such as 'model.bbox_head.num_classes'."""
@@ -292,7 +303,7 @@ def require_toolbox(cfg: Config) -> Toolbox:
     except Exception as error:  # their version checks raise AssertionError
         raise UserError(
             f'the config is for {toolbox.name}, which cannot be imported: {error}\n'
-            f'It comes with: pip install {" ".join((toolbox.package, *toolbox.also))}') from error
+            f'It comes with: {toolbox.installation}') from error
     return toolbox
 
 

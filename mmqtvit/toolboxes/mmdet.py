@@ -35,7 +35,7 @@ class MMDetection(Toolbox):
     name = package = 'mmdet'
     heads = ('bbox_head', 'mask_head')
     exact_strides = True
-    uses_pycocotools = True
+    coco_package = 'pycocotools'
     default_size = (800, 1333)
     bound_backbones = {
         'TridentResNet': 'returns three dilations stacked in the batch, which only its own heads '

@@ -1,0 +1,94 @@
+"""MMPose."""
+
+from collections.abc import Sequence
+from typing import Any, Optional
+
+import numpy as np
+from mmengine import Config
+
+from ..cfg.tree import type_name, typed
+from .base import Toolbox, register, sample_meta
+
+NUM_KEYPOINTS = 17  # COCO's, where a head names no number
+
+
+@register
+class MMPose(Toolbox):
+    """Estimators of keypoints in a crop of one person, animal, face or hand.
+
+    Their heat maps have a size in the config, for which their heads need the very stride.
+    """
+
+    name = package = 'mmpose'
+    also = ('xtcocotools', 'json_tricks', 'munkres')
+    pip_options = ('--no-deps', )  # it declares chumpy, which does not build and is not needed
+    exact_strides = True
+    default_size = (256, 192)
+    size_steps = {'TopdownAffine': ('input_size', True), 'BottomupResize': ('input_size', True)}
+    coco_package = 'xtcocotools'
+    bound_models = {'PoseLifter': 'reads keypoints, not images'}
+
+    def make_samples(self, part: dict, size: tuple, num_images: int, device: str = 'cpu',
+                     cfg: Optional[dict] = None) -> list:
+        """Keypoints on the diagonal of the image, encoded as the training data's are."""
+        from mmpose.registry import TRANSFORMS
+        head, (height, width) = part['head'], size
+        number = next((head[key] for key in ('num_joints', 'num_keypoints', 'out_channels')
+                       if isinstance(head.get(key), int)), NUM_KEYPOINTS)
+        steps = [TRANSFORMS.build(step) for step in (
+            _encoding(cfg) or dict(type='GenerateTarget', encoder=head['decoder']),
+            dict(type='PackPoseInputs'))]
+        samples = []
+        for _ in range(num_images):
+            place = np.linspace(0.1, 0.9, number, dtype=np.float32)[None, :, None]
+            results = dict(
+                img=np.zeros((height, width, 3), np.uint8),
+                bbox=np.array([[0, 0, width, height]], np.float32),
+                bbox_score=np.ones(1, np.float32),
+                bbox_scale=np.array([[width, height]], np.float32),
+                keypoints=place * np.array([width, height], np.float32),
+                keypoints_visible=np.ones((1, number), np.float32),
+                dataset_keypoint_weights=np.ones(number, np.float32))
+            for step in steps:
+                results = step(results)
+            sample = results['data_samples'].to(device)
+            sample.set_metainfo(dict(
+                sample_meta(size), input_size=(width, height), flip_indices=list(range(number)),
+                input_center=np.array([width, height]) / 2, input_scale=np.array([width, height])))
+            samples.append(sample)
+        return samples
+
+    def build_inferencer(self, cfg: Config, device: str) -> Any:
+        """Pose2DInferencer on whole images: the detector that finds people is another model."""
+        from mmpose.apis import Pose2DInferencer
+        dataset = cfg.test_dataloader.dataset
+        cfg.setdefault('dataset_type', dataset.type)
+        cfg.setdefault('data_mode', dataset.get('data_mode', 'topdown'))
+        cfg.setdefault('visualizer', dict(type='PoseLocalVisualizer', name='visualizer'))
+        return Pose2DInferencer(cfg, None, device, det_model='whole_image')
+
+    def infer(self, inferencer: Any, image: np.ndarray) -> Any:
+        """Its batches come with the images as they were given."""
+        batch, _ = next(iter(inferencer.preprocess([image], 1)))
+        return inferencer.forward(batch)[0].cpu()
+
+    def describe(self, inferencer: Any, rgb: np.ndarray, sample: Any,
+                 classes: Optional[Sequence], score_thr: float) -> tuple:
+        """The keypoints of each instance."""
+        bgr = np.ascontiguousarray(rgb[..., ::-1])
+        picture = inferencer.visualize([bgr], [sample], return_vis=True, kpt_thr=score_thr)[0]
+        names = inferencer.model.dataset_meta['keypoint_id2name']
+        found = sample.pred_instances
+        instances = []
+        for box, points, scores in zip(found.bboxes, found.keypoints, found.keypoint_scores):
+            instances.append(dict(bbox=np.asarray(box).tolist(), keypoints=[
+                dict(label=label, name=names[label], score=score, x=point[0], y=point[1])
+                for label, (point, score) in enumerate(zip(points.tolist(), scores.tolist()))
+                if score > score_thr]))
+        return picture, dict(instances=instances), None
+
+
+def _encoding(cfg: Optional[dict]) -> Optional[dict]:
+    """The step that makes what the model learns from keypoints; None where none is named."""
+    return next((step for step in typed((cfg or {}).get('train_dataloader'))
+                 if type_name(step) == 'GenerateTarget'), None)
