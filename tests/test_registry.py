@@ -67,15 +67,16 @@ def test_importing_again_changes_nothing(tmp_path):
     ''')
 
 
-def test_another_package_with_our_name_is_an_error(tmp_path):
-    assert 'already registered' in run(tmp_path, '''
+@pytest.mark.parametrize('name', ['QTViT', 'EfficientViT'])
+def test_another_package_keeps_a_name_that_it_has_registered(tmp_path, name):
+    run(tmp_path, f'''
         from mmengine.registry import MODELS
-        import torch.nn
-        MODELS.register_module('QTViT', module=torch.nn.Identity)
-        try:
-            import mmqtvit
-        except KeyError as error:
-            print(error)
+        @MODELS.register_module()
+        class {name}:
+            pass
+        import mmqtvit
+        assert MODELS.get('{name}') is {name}
+        assert MODELS.get('mmqtvit.{name}') is mmqtvit.{name}
     ''')
 
 
@@ -89,13 +90,15 @@ def test_import_is_light(tmp_path):
     ''') == '[]'
 
 
-def test_import_changes_no_global_of_torch(tmp_path):
+def test_import_changes_no_global_of_torch_and_mmengine(tmp_path):
     run(tmp_path, '''
         import torch, mmengine.model
+        from mmengine.runner import CheckpointLoader
         def state():
             return (set(torch.serialization.get_safe_globals()), torch.get_default_dtype(),
-                    torch.get_num_threads(), torch.load, torch.backends.cudnn.benchmark)
+                    torch.get_num_threads(), torch.load, torch.backends.cudnn.benchmark,
+                    dict(CheckpointLoader._schemes))
         before = state()
-        import mmqtvit
+        import mmqtvit, mmqtvit.weights.convert
         assert state() == before
     ''')

@@ -11,8 +11,9 @@ from rich.console import Console
 from rich.table import Table
 
 from mmqtvit.apis import UserError, report_user_errors
+from mmqtvit.backbones.zoo import arch_names
 from mmqtvit.weights import LAYOUTS, read_checkpoint
-from mmqtvit.weights.convert import ARCHS, convert_checkpoint, save_with_hash
+from mmqtvit.weights.convert import convert_checkpoint, save_with_hash
 from mmqtvit.weights.load import group
 
 BLOCK = re.compile(r'(.*?stages\.\d+(?:\.op_list|\.blocks)?)\.\d+'
@@ -30,7 +31,7 @@ def main(argv: Optional[Sequence] = None) -> None:
     parser.add_argument('source', metavar='IN', help='checkpoint in any of the layouts')
     parser.add_argument(
         'out', metavar='OUT', type=Path, help='file to write; its name gets a hash')
-    parser.add_argument('--arch', choices=ARCHS, help='default: found from names and shapes')
+    parser.add_argument('--arch', choices=arch_names(), help='default: found from names and shapes')
     parser.add_argument('--to', choices=LAYOUTS, default='mmqtvit', help='default: mmqtvit')
     parser.add_argument(
         '--backbone-only', action='store_true', help='leave out the classifier')

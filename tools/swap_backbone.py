@@ -8,8 +8,9 @@ from typing import Optional
 from rich.console import Console
 
 from mmqtvit.apis import report_user_errors
+from mmqtvit.backbones.zoo import arch_names
 from mmqtvit.cfg.read import read_config
-from mmqtvit.swap import ARCH_NAMES, check_config, plan_swap, write_leaf
+from mmqtvit.swap import check_config, plan_swap, write_leaf
 from mmqtvit.swap.report import change_table, comments, summary_table
 
 
@@ -17,7 +18,7 @@ def main(argv: Optional[Sequence] = None) -> None:
     parser = ArgumentParser(description=__doc__)
     parser.add_argument('config', help="a file, or a toolbox's own as mmdet::…, mmseg::…, "
                         'mmpretrain::…')
-    parser.add_argument('--arch', default='qtvit1', help=f'one of {", ".join(ARCH_NAMES)}; '
+    parser.add_argument('--arch', default='qtvit1', help=f'one of {", ".join(arch_names())}; '
                         'default: qtvit1')
     parser.add_argument('--checkpoint', metavar='FILE', help='pretrained weights of the backbone; '
                         'without them nothing is frozen')

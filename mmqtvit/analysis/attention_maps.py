@@ -13,18 +13,15 @@ from tqdm import tqdm
 
 from ..attention import KERNELS
 from ..backbones import EfficientViT
+from ..backbones.zoo import IMAGENET, arch_names, is_own
 from ..errors import UserError
 from ..layers import MultiScaleAttention
-from ..weights.convert import ARCHS
 from ..weights.load import group as summed_up
 from ..weights.load import load_weights
 from ..weights.read import read_checkpoint
 from . import operators
 from .figure import plt, save_figure
 from .models import BACKBONE, build_model, parse_kernel, read_model_config
-
-#: Of ImageNet, in RGB, as the classifiers were trained.
-IMAGENET = dict(mean=(123.675, 116.28, 103.53), std=(58.395, 57.12, 57.375), to_rgb=True)
 
 
 class Probe(NamedTuple):
@@ -70,16 +67,16 @@ def load_backbone(spec: str, checkpoint: Optional[str] = None) -> tuple:
         UserError: If there is no such model or checkpoint, or its backbone is another package's.
     """
     scaling = IMAGENET
-    if spec in ARCHS:
+    if spec in arch_names():
         backbone = build_model(spec)
     else:
         path = spec[:-len(BACKBONE)] if spec.endswith(BACKBONE) else spec
         backbone = build_model(path if path.startswith('timm:') else path + BACKBONE)
-        if isinstance(backbone, EfficientViT):
+        if is_own(backbone):
             scaling = _scaling(path)
-    if not isinstance(backbone, EfficientViT):
+    if not is_own(backbone):
         raise UserError(f'{spec} has a {type(backbone).__name__}, not a backbone of this package, '
-                        f'such as {", ".join(ARCHS)}')
+                        f'such as {", ".join(arch_names())}')
     if checkpoint is not None:
         report = load_weights(backbone, read_checkpoint(checkpoint))
         lacking = summed_up(report.missing + report.misshaped)

@@ -11,8 +11,9 @@ from torch import nn
 from tqdm import tqdm
 
 from ..attention import KERNELS
-from ..backbones import EfficientViT, QTViT
-from ..backbones.arch import NUM_STAGES, QTVIT_NAMES, SERIES
+from ..backbones import QTViT
+from ..backbones.arch import NUM_STAGES, SERIES
+from ..backbones.zoo import build_backbone, family_of
 from ..errors import UserError
 from . import operators
 from .benchmark import EAGER, PASSES, case_of
@@ -22,7 +23,6 @@ from .models import parse_kernel
 from .report import table
 from .timing import Measurement, Schedule, measure, ratios
 
-ARCHS = {**EfficientViT.ARCHS, **QTViT.ARCHS}
 COUNTS = ('parameters, M', 'attention, G MACs', 'whole, G MACs', 'attention, %')
 
 
@@ -56,10 +56,9 @@ def build(arch: str, kernel: str) -> nn.Module:
     Raises:
         UserError: If the kernel is unknown.
     """
-    kind = QTViT if arch in QTVIT_NAMES else EfficientViT
     with torch.random.fork_rng():
         torch.manual_seed(0)
-        return kind(arch, attention=parse_kernel(kernel, list(KERNELS))).eval()
+        return build_backbone(arch, attention=parse_kernel(kernel, list(KERNELS))).eval()
 
 
 def attention_stride(arch: str) -> int:
@@ -69,7 +68,7 @@ def attention_stride(arch: str) -> int:
 
 def _first_attention(arch: str) -> int:
     """Index of the first stage that has attention."""
-    stages = SERIES[ARCHS[arch]['series']].stages
+    stages = SERIES[family_of(arch).cls.ARCHS[arch]['series']].stages
     return next(i for i in range(NUM_STAGES) if stages[i].attention)
 
 
@@ -98,7 +97,7 @@ def compare(kernels: Sequence, sizes: Sequence, arch: str, batch: int, device: t
         if batch * prod(-(-side // 2**halvings) for side in size) < 2:
             raise UserError(f'--map-sizes {size[0]}x{size[1]}: a batch norm cannot train on one '
                             'position of one image: take larger maps, or --batch 2')
-    head_dim = ARCHS[arch]['head_dim']
+    head_dim = family_of(arch).cls.ARCHS[arch]['head_dim']
     for kernel in kernels:  # before anything takes time
         parse_kernel(kernel, list(KERNELS))
         operators.build(kernel, head_dim)

@@ -10,17 +10,17 @@ from mmengine.registry import MODELS, DefaultScope
 from torch import Tensor, nn
 
 from ..apis.runner import explained
+from ..backbones.zoo import arch_names, build_backbone
 from ..cfg.device import replace_sync_bn
 from ..cfg.read import load_config
 from ..errors import UserError
 from ..toolboxes import Toolbox, get_toolbox, require_toolbox
-from ..weights.convert import ARCHS, build_backbone
 
 TIMM = 'timm:'
 BACKBONE = '@backbone'
 SPEC_HELP = (f'a config (file, or mmdet::…, mmseg::…, mmpretrain::…) for the whole model; a config '
              f'with {BACKBONE} at its end for its backbone; {TIMM}NAME; or a backbone of this '
-             f'package: {", ".join(ARCHS)}')
+             f'package: {", ".join(arch_names())}')
 
 
 class WholeModel(nn.Module):
@@ -57,7 +57,7 @@ def build_model(spec: str, cfg_options: Optional[dict] = None) -> nn.Module:
     Under ``torch.device('meta')`` it has shapes alone.
 
     Args:
-        spec (str): One of ``ARCHS``, ``timm:NAME`` (its feature maps), a config, or a config
+        spec (str): One of ``arch_names()``, ``timm:NAME`` (its feature maps), a config, or a config
             followed by ``@backbone``.
         cfg_options (dict, optional): Changes to a config. Defaults to None.
 
@@ -69,7 +69,7 @@ def build_model(spec: str, cfg_options: Optional[dict] = None) -> nn.Module:
     """
     with torch.random.fork_rng():
         torch.manual_seed(0)
-        if spec in ARCHS:
+        if spec in arch_names():
             model = build_backbone(spec)
         elif spec.startswith(TIMM):
             model = _build_timm(spec[len(TIMM):])

@@ -9,7 +9,7 @@ from mmengine.model import BaseTTAModel, is_model_wrapper
 from mmengine.runner import Runner, find_latest_checkpoint
 from torch import nn
 
-from ..backbones import EfficientViT
+from ..backbones.zoo import is_own
 from ..errors import UserError
 from ..weights.load import Report, convert, group
 
@@ -105,7 +105,7 @@ def translate(model: nn.Module, checkpoint: dict, source: str,
         UserError: If the file is of another model, or lacks a part of this one.
     """
     model = _unwrapped(model)
-    if not isinstance(getattr(model, 'backbone', None), EfficientViT):
+    if not is_own(getattr(model, 'backbone', None)):
         return None
     _state_dict(checkpoint, source)
     try:

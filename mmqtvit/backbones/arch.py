@@ -100,20 +100,6 @@ EFFICIENTVIT_ARCHS = {
     'l3': dict(series='l', widths=[64, 128, 256, 512, 1024], depths=[1, 2, 2, 8, 8], head_dim=32),
 }
 
-#: Hidden widths of the published classifiers: of the convolution and of the linear layer.
-CLASSIFIER_WIDTHS = {
-    'b0': (1024, 1280),
-    'b1': (1536, 1600),
-    'b2': (2304, 2560),
-    'b3': (2304, 2560),
-    'l1': (3072, 3200),
-    'l2': (3072, 3200),
-    'l3': (6144, 6400),
-}
-
-QTVIT_NAMES = dict(qtvit1='b1', qtvit2='b2', qtvit3='b3', qtvit4='l1', qtvit5='l2', qtvit6='l3')
-QTVIT_ARCHS = {name: EFFICIENTVIT_ARCHS[other] for name, other in QTVIT_NAMES.items()}
-
 
 def resolve_arch(arch: Union[str, dict], named_archs: dict) -> dict:
     """Look up or check an architecture.

@@ -6,13 +6,12 @@ from contextlib import contextmanager, nullcontext
 from typing import Optional, Union
 
 from mmengine.logging import print_log
-from mmengine.model import BaseModule, PretrainedInit, initialize
+from mmengine.model import BaseModule
 from torch import Tensor, nn
 from torch.nn.modules.batchnorm import _BatchNorm
 from torch.utils.checkpoint import checkpoint
 
 from ..checks import check_bool, check_integer, is_one_of
-from ..errors import UserError
 from ..execution import channels_last, is_channels_last, is_recorded, prefers_channels_last
 from ..layers import (
     AttentionBlock,
@@ -24,8 +23,7 @@ from ..layers import (
     SkippingStage,
 )
 from ..registry import register_model
-from ..weights.load import load_weights, unwrap
-from ..weights.read import read_checkpoint
+from ..weights.initialise import initialise_pretrained
 from .arch import (
     EFFICIENTVIT_ARCHS,
     NUM_STAGES,
@@ -213,12 +211,7 @@ class EfficientViT(BaseModule):
 
     def init_weights(self) -> None:
         """Initialise or load the weights, and warn of a part that is frozen at random."""
-        cfgs = [self.init_cfg] if isinstance(self.init_cfg, dict) else self.init_cfg
-        pretrained = [cfg for cfg in cfgs if cfg['type'] in ('Pretrained', PretrainedInit)]
-        if pretrained:
-            initialize(self, [cfg for cfg in cfgs if cfg not in pretrained])
-            for cfg in pretrained:
-                self._load_pretrained(cfg)
+        if initialise_pretrained(self):
             self._is_init = True
             return
         super().init_weights()
@@ -233,28 +226,6 @@ class EfficientViT(BaseModule):
                 "init_cfg=dict(type='Pretrained', checkpoint=...) or frozen_stages=-1.",
                 logger='current',
                 level=logging.WARNING)
-
-    def _load_pretrained(self, cfg: dict) -> None:
-        # mmengine's own would match names as they are, and go on when none does.
-        source, prefix = cfg.get('checkpoint'), cfg.get('prefix') or ''
-        unknown = set(cfg) - {'type', 'checkpoint', 'prefix', 'map_location'}
-        if unknown or not isinstance(source, str):
-            raise UserError('init_cfg of type Pretrained takes checkpoint, a file or an address, '
-                            f'and, where wanted, prefix and map_location; got {dict(cfg)}')
-        state_dict = unwrap(read_checkpoint(source))
-        chosen = {key[len(prefix):].lstrip('.'): value
-                  for key, value in state_dict.items() if key.startswith(prefix)}
-        if state_dict and not chosen:
-            raise UserError(f'no key of {source} begins with the prefix {prefix!r}; it has '
-                            f'{", ".join(list(state_dict)[:3])}, …')
-        try:
-            report = load_weights(self, chosen)
-        except UserError as error:
-            raise UserError(f'{source}: {error}') from error
-        print_log(
-            f'{type(self).__name__} from {source}: {report}',
-            logger='current',
-            level=logging.WARNING if report.missing or report.misshaped else logging.INFO)
 
     def forward(self, x: Tensor) -> tuple[Tensor, ...]:
         """Compute the feature maps of images.

@@ -3,8 +3,11 @@
 from typing import Union
 
 from ..registry import register_model
-from .arch import QTVIT_ARCHS
+from .arch import EFFICIENTVIT_ARCHS
 from .efficientvit import EfficientViT
+
+#: The EfficientViT that each one is made from.
+QTVIT_NAMES = dict(qtvit1='b1', qtvit2='b2', qtvit3='b3', qtvit4='l1', qtvit5='l2', qtvit6='l3')
 
 
 @register_model
@@ -38,7 +41,7 @@ class QTViT(EfficientViT):
         [(1, 256, 7, 10)]
     """
 
-    ARCHS = QTVIT_ARCHS
+    ARCHS = {name: EFFICIENTVIT_ARCHS[other] for name, other in QTVIT_NAMES.items()}
 
     def __init__(self,
                  arch: Union[str, dict] = 'qtvit1',

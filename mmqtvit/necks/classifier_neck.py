@@ -17,8 +17,8 @@ class ClassifierNeck(BaseModule):
 
     Args:
         in_channels (int): Channels of the last map.
-        hidden_channels (int): Channels of the convolution; ``CLASSIFIER_WIDTHS`` in
-            :mod:`mmqtvit.backbones.arch` has the published ones.
+        hidden_channels (int): Channels of the convolution; ``FAMILIES`` in
+            :mod:`mmqtvit.backbones.zoo` has the published ones.
         out_channels (int): Features, likewise.
         series (str): 'b' or 'l', which fixes the activation and ε. Defaults to 'b'.
         norm_cfg (dict): Norm of the convolution. Defaults to ``dict(type='BN')``.

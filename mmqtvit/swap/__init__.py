@@ -2,11 +2,10 @@
 
 from .check import Check, CheckFailed, check_config
 from .leaf import leaf_text, write_leaf
-from .recipe import ARCH_NAMES
 from .refuse import SwapRefused
 from .swap import Swap, plan_swap, swap_backbone
 
 __all__ = [
-    'ARCH_NAMES', 'Check', 'CheckFailed', 'Swap', 'SwapRefused', 'check_config', 'leaf_text',
+    'Check', 'CheckFailed', 'Swap', 'SwapRefused', 'check_config', 'leaf_text',
     'plan_swap', 'swap_backbone', 'write_leaf'
 ]

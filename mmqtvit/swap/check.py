@@ -15,6 +15,7 @@ from mmengine.logging import MessageHub
 from mmengine.registry import DefaultScope
 from torch import nn
 
+from ..backbones.zoo import is_own_name
 from ..cfg.device import replace_sync_bn
 from ..cfg.tree import type_name
 from ..errors import UserError
@@ -22,7 +23,6 @@ from ..toolboxes import Toolbox, require_toolbox
 from ..weights.read import is_address
 from .probe import build_without_weights, quiet
 from .refuse import find_backbone
-from .stages import OWN
 
 NUM_PROPOSALS = 50
 
@@ -97,7 +97,7 @@ def _step(what: str, run: Any, *args) -> Any:
 def _own_weights(backbone: dict) -> bool:
     """Whether a backbone is ours and names a file of weights."""
     cfg = backbone.get('init_cfg')
-    return (type_name(backbone) in OWN and type_name(cfg) == 'Pretrained'
+    return (is_own_name(type_name(backbone)) and type_name(cfg) == 'Pretrained'
             and not is_address(str(cfg['checkpoint'])))
 
 

@@ -4,10 +4,10 @@ import math
 from collections.abc import Iterator
 from typing import Any, Optional
 
+from ..backbones.zoo import IMAGENET
 from ..toolboxes import get_toolbox
 from .refuse import type_name
 
-MEAN, STD = (123.675, 116.28, 103.53), (58.395, 57.12, 57.375)  # ImageNet's, RGB
 PIPELINES = ('train_dataloader', 'val_dataloader', 'test_dataloader', 'tta_pipeline')
 
 
@@ -46,9 +46,9 @@ def set_normalisation(cfg: dict, model: dict, part: dict, scope: str,
 
 
 def _normalise(node: dict, to_rgb: str) -> None:
-    for key, value in (('mean', MEAN), ('std', STD)):
-        if list(node.get(key) or ()) != list(value):
-            node[key] = list(value)
+    for key in ('mean', 'std'):
+        if list(node.get(key) or ()) != list(IMAGENET[key]):
+            node[key] = list(IMAGENET[key])
     node[to_rgb] = True
     if node.get('rgb_to_bgr'):
         node['rgb_to_bgr'] = False

@@ -3,32 +3,16 @@
 from collections.abc import Sequence
 from typing import Any, Optional, Union
 
-from ..backbones import EfficientViT, QTViT
-from ..errors import UserError
+from ..backbones.zoo import family_of, no_decay_names
 from .probe import Probe, names_weights
 from .refuse import type_name
 
-CLASSES = (QTViT, EfficientViT)
-ARCH_NAMES = tuple(name for cls in CLASSES for name in cls.ARCHS)
 BATCH_NORMS = ('BN', 'SyncBN', 'MMSyncBN')
 OWN_BLOCKS = ('dcn', 'plugins', 'sac', 'gen_attention', 'stage_with_gen_attention')
 # They know the names of a few classes, and would put every parameter of another in one layer.
 LAYER_DECAYS = ('LearningRateDecayOptimizerConstructor', 'LayerDecayOptimizerConstructor')
 NOT_FROZEN = ('nothing is frozen, for there are no pretrained weights: name a checkpoint to keep '
               'frozen_stages and norm_eval')
-NO_DECAY = ('position_embedding', 'kernel.constant')
-
-
-def class_of(arch: Union[str, dict]) -> type:
-    """The backbone that has an architecture; QTViT takes dicts.
-
-    Raises:
-        UserError: If neither has it.
-    """
-    for cls in CLASSES:
-        if isinstance(arch, dict) or arch in cls.ARCHS:
-            return cls
-    raise UserError(f'arch must be one of {", ".join(ARCH_NAMES)}, got {arch!r}')
 
 
 def new_backbone(old: dict, arch: Union[str, dict], out_indices: tuple,
@@ -44,7 +28,7 @@ def new_backbone(old: dict, arch: Union[str, dict], out_indices: tuple,
     Returns:
         tuple[dict, list[str]]: The config, and warnings.
     """
-    backbone, warnings = dict(type=f'mmqtvit.{class_of(arch).__name__}', arch=arch), []
+    backbone, warnings = dict(type=f'mmqtvit.{family_of(arch).cls.__name__}', arch=arch), []
     if old.get('in_channels', 3) != 3:
         backbone['in_channels'] = old['in_channels']
     if out_indices != (0, 1, 2, 3):
@@ -141,13 +125,13 @@ def _prefixed(names: Sequence) -> tuple:
 
 
 def _without_decay(keys: dict, names: Sequence) -> dict[str, Any]:
-    """Keys for the two kinds of parameters that are not to decay.
+    """Keys for the parameters that are not to decay.
 
     The longest key that fits a parameter is the only one used, so that ours take over what a
     shorter one, such as 'backbone', says of the learning rate.
     """
     ours = {}
-    for kind in NO_DECAY:
+    for kind in no_decay_names():
         fitting = [name for name in _prefixed(names) if kind in name]
         if fitting and kind not in keys:
             general = max((key for key in keys if all(key in name for name in fitting)),

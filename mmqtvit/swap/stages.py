@@ -2,11 +2,11 @@
 
 from collections.abc import Sequence
 
+from ..backbones.zoo import is_own_name
 from ..toolboxes import get_toolbox
 from .probe import Level
 from .refuse import SwapRefused, type_name
 
-OWN = ('QTViT', 'EfficientViT')
 PLAIN_NECKS = ('MultiLevelNeck', 'Feature2Pyramid')  # make a pyramid of maps of one stride
 
 
@@ -33,7 +33,7 @@ def choose_stages(levels: Sequence, natural: Sequence, strides: Sequence, scope:
         SwapRefused: If the outputs are no maps, or lie where no stage lies.
     """
     name = type_name(part['backbone'])
-    if name in OWN:
+    if is_own_name(name):
         chosen = part['backbone'].get('out_indices', range(len(strides)))
         return tuple(index % len(strides) for index in chosen), []
     if get_toolbox(scope).reads_last and len(levels) == 1:

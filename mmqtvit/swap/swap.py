@@ -8,12 +8,13 @@ from typing import Optional, Union
 from mmengine import Config
 
 from ..backbones.arch import NUM_STAGES
+from ..backbones.zoo import family_of
 from ..errors import UserError
 from ..toolboxes import get_toolbox, require_toolbox
 from .normalise import set_normalisation
 from .probe import Probe, build_without_weights, probe
 from .readers import adapt_readers
-from .recipe import adapt_optimizer, class_of, forget_weights, new_backbone
+from .recipe import adapt_optimizer, forget_weights, new_backbone
 from .refuse import find_backbone
 from .stages import choose_stages
 
@@ -74,7 +75,7 @@ def plan_swap(cfg: Config,
               arch: Union[str, dict] = 'qtvit1',
               checkpoint: Optional[str] = None) -> Swap:
     """Like :func:`swap_backbone`, but returns what is to be told as well."""
-    cls = class_of(arch)
+    cls = family_of(arch).cls
     if checkpoint and '://' not in str(checkpoint) and not Path(checkpoint).is_file():
         raise UserError(f'there is no checkpoint {checkpoint}')
     toolbox = require_toolbox(cfg)

@@ -9,14 +9,11 @@ from typing import Optional
 import torch
 from torch import nn
 
-from ..backbones import EfficientViT, QTViT
-from ..backbones.arch import CLASSIFIER_WIDTHS, QTVIT_NAMES
+from ..backbones.zoo import arch_names, build_backbone, family_of
 from ..errors import UserError
 from ..necks import ClassifierNeck
 from .layouts import LAYOUTS, value_in
 from .load import Report, convert, own_names, unwrap
-
-ARCHS = (*QTVIT_NAMES, *EfficientViT.ARCHS)
 
 
 @dataclass
@@ -28,7 +25,7 @@ class Conversion:
         sources (dict[str, str]): The file's key for each new name.
         report (Report): What became of the file's entries; those that the model does not have are
             in ``report.unexpected``, not converted.
-        arch (str): One of ``ARCHS``.
+        arch (str): One of ``arch_names()``.
     """
     state_dict: dict
     sources: dict
@@ -40,28 +37,24 @@ class Classifier(nn.Module):
     """Backbone, neck and linear layer under mmpretrain's names.
 
     Args:
-        arch (str): One of ``ARCHS`` that has a published classifier: all but 'l0'.
+        arch (str): One of ``arch_names()`` that has a published classifier: all but 'l0'.
         num_classes (int): Defaults to 1000.
     """
 
     def __init__(self, arch: str, num_classes: int = 1000) -> None:
         super().__init__()
         self.backbone = build_backbone(arch)
-        widths = CLASSIFIER_WIDTHS[QTVIT_NAMES.get(arch, arch)]
+        widths = family_of(arch).classifier_widths[arch]
         self.neck = ClassifierNeck(self.backbone.out_channels[-1], *widths, self.backbone.series)
         self.head = nn.Module()
         self.head.fc = nn.Linear(widths[1], num_classes)
 
 
-def build_backbone(arch: str) -> nn.Module:
-    """Build the backbone of this name, of either kind."""
-    return (QTViT if arch in QTVIT_NAMES else EfficientViT)(arch)
-
-
 def _fit(state_dict: dict, arch: str, num_classes: int) -> Optional[tuple[dict, Report, nn.Module]]:
     with torch.device('meta'):  # names and shapes are all that counts
         backbone = build_backbone(arch)
-        classifier = arch != 'l0' and Classifier(arch, num_classes)
+        published = arch in family_of(arch).classifier_widths
+        classifier = Classifier(arch, num_classes) if published else None
     for model in filter(None, (classifier, backbone)):
         try:
             converted, report = convert(state_dict, model)
@@ -89,7 +82,8 @@ def convert_checkpoint(checkpoint: dict,
     Args:
         checkpoint (dict): A classifier's or a backbone's, in any known layout.
         layout (str): Layout to write, one of ``LAYOUTS``. Defaults to 'mmqtvit'.
-        arch (str, optional): One of ``ARCHS``. Defaults to None: found from the names and shapes.
+        arch (str, optional): One of ``arch_names()``. Defaults to None: found from the names
+            and shapes.
         backbone_only (bool): Whether to leave out neck and head and, in this package's layout,
             the prefix ``backbone.``. Defaults to False.
 
@@ -101,10 +95,10 @@ def convert_checkpoint(checkpoint: dict,
     """
     state_dict = unwrap(checkpoint)
     classes = _num_classes(state_dict)
-    fits = {name: fit for name in ((arch, ) if arch else ARCHS)
+    fits = {name: fit for name in ((arch, ) if arch else arch_names())
             if (fit := _fit(state_dict, name, classes))}
     if not fits:
-        raise UserError(f'the file holds no whole model of {arch or ", ".join(ARCHS)}; '
+        raise UserError(f'the file holds no whole model of {arch or ", ".join(arch_names())}; '
                         f'its first keys are {", ".join(list(state_dict)[:3])}')
     # A deeper model holds all that a shallower one asks for: the one that leaves least is meant.
     found = min(fits, key=lambda name: len(fits[name][1].unexpected))

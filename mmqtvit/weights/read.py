@@ -3,19 +3,11 @@
 import os
 import pickle
 import re
-from typing import Optional
 
 from mmengine.runner import CheckpointLoader
 
 from ..errors import UserError
 from .safe_load import allow_openmmlab_checkpoints
-
-
-@CheckpointLoader.register_scheme(prefixes=r'.*\.safetensors$')
-def load_safetensors(filename: str, map_location: Optional[str] = None) -> dict:
-    """Read a safetensors file for mmengine, which looks for a loader by this pattern."""
-    from safetensors.torch import load_file
-    return load_file(os.path.expanduser(filename), device=map_location or 'cpu')
 
 
 def read_checkpoint(source: str) -> dict:
@@ -34,8 +26,7 @@ def read_checkpoint(source: str) -> dict:
         what = 'is a folder' if os.path.isdir(os.path.expanduser(source)) else 'is not there'
         raise UserError(f'checkpoint {source} {what}')
     try:
-        with allow_openmmlab_checkpoints():
-            checkpoint = CheckpointLoader.load_checkpoint(source, 'cpu', logger='silent')
+        checkpoint = _read(source)
     except pickle.UnpicklingError as error:
         raise UserError(refusal(source, error)) from error
     except Exception as error:
@@ -45,6 +36,14 @@ def read_checkpoint(source: str) -> dict:
     if not isinstance(checkpoint, dict):
         raise UserError(f'{source} is no checkpoint: it holds a {type(checkpoint).__name__}')
     return checkpoint
+
+
+def _read(source: str) -> dict:
+    if source.endswith('.safetensors') and not is_address(source):
+        from safetensors.torch import load_file
+        return load_file(os.path.expanduser(source))
+    with allow_openmmlab_checkpoints():
+        return CheckpointLoader.load_checkpoint(source, 'cpu', logger='silent')
 
 
 def refusal(source: str, error: pickle.UnpicklingError) -> str:

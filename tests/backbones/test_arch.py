@@ -1,7 +1,6 @@
 import pytest
 
 from mmqtvit import EfficientViT, QTViT
-from mmqtvit.backbones.arch import EFFICIENTVIT_ARCHS, QTVIT_ARCHS
 
 # Published classifiers in millions, their heads taken away: 1×1 convolution to a, norm,
 # linear to b, layer norm, linear to 1000 classes with bias.
@@ -25,8 +24,8 @@ def test_parameter_counts(arch):
 
 
 def test_widths_are_published_as_out_channels():
-    for archs, backbone in ((QTVIT_ARCHS, QTViT), (EFFICIENTVIT_ARCHS, EfficientViT)):
-        for name, arch in archs.items():
+    for backbone in (QTViT, EfficientViT):
+        for name, arch in backbone.ARCHS.items():
             if name not in ('qtvit6', 'l3'):  # big; the same code
                 assert backbone(name).out_channels == tuple(arch['widths'][1:])
 

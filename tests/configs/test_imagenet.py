@@ -5,6 +5,7 @@ import re
 
 import pytest
 
+from mmqtvit.backbones.zoo import family_of
 from tests.configs.test_configs import (
     ALL_NAMES,
     build,
@@ -58,10 +59,9 @@ def test_published_recipe(arch):
 @pytest.mark.parametrize('arch', ARCHS)
 def test_parts_fit_each_other(arch):
     cfg, model = build(f'{arch}_imagenet')
-    from mmqtvit.backbones.arch import CLASSIFIER_WIDTHS, QTVIT_NAMES
     assert cfg.model.neck.in_channels == model.backbone.out_channels[-1]
     assert (cfg.model.neck.hidden_channels, cfg.model.neck.out_channels) == (
-        CLASSIFIER_WIDTHS[QTVIT_NAMES.get(cfg.model.backbone.arch, cfg.model.backbone.arch)])
+        family_of(cfg.model.backbone.arch).classifier_widths[cfg.model.backbone.arch])
     assert cfg.model.head.in_channels == cfg.model.neck.out_channels
     assert cfg.model.neck.get('series', 'b') == model.backbone.series
 

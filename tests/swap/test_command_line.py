@@ -3,7 +3,7 @@
 import pytest
 from mmengine import Config
 
-from mmqtvit.swap import ARCH_NAMES
+from mmqtvit.backbones.zoo import arch_names
 
 from ..helpers.toy import write_toy
 from ..tools.test_command_lines import status, tool
@@ -35,7 +35,7 @@ def test_writes_nothing_if_it_refuses(tmp_path, monkeypatch, capsys):
 @pytest.mark.parametrize('argv, words', [
     (['none.py'], 'config none.py not found'),
     (['mmdet::none/none.py'], 'cannot read config mmdet::none/none.py'),
-    (['CONFIG', '--arch', 'b9'], f"arch must be one of {', '.join(ARCH_NAMES)}, got 'b9'"),
+    (['CONFIG', '--arch', 'b9'], f"arch must be one of {', '.join(arch_names())}, got 'b9'"),
     (['CONFIG', '--checkpoint', 'none.pth'], 'there is no checkpoint none.pth'),
     (['CONFIG', '-o', 'out.json'], 'must be a .py file, got out.json'),
 ])

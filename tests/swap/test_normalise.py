@@ -2,10 +2,11 @@
 
 import pytest
 
-from mmqtvit.swap.normalise import MEAN, STD, set_normalisation
+from mmqtvit.backbones import zoo
+from mmqtvit.swap.normalise import set_normalisation
 
 CAFFE = dict(mean=[103.53, 116.28, 123.675], std=[1., 1., 1.])
-IMAGENET = dict(mean=list(MEAN), std=list(STD))
+IMAGENET = {key: list(zoo.IMAGENET[key]) for key in ('mean', 'std')}
 
 
 def normalised(model, scope='mmdet', strides=(32, 32), **cfg):

@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from mmqtvit import EfficientViT, QTViT
-from mmqtvit.backbones.arch import QTVIT_NAMES
+from mmqtvit.backbones.qtvit import QTVIT_NAMES
 from mmqtvit.errors import UserError
 from mmqtvit.weights.convert import Classifier, convert_checkpoint, save_with_hash
 from mmqtvit.weights.load import unwrap

@@ -9,15 +9,15 @@ from mmqtvit.analysis.attention_maps import compute_maps, plot_maps
 from mmqtvit.apis import UserError, report_user_errors
 from mmqtvit.apis.images import UnreadableImage, read_image
 from mmqtvit.attention import KERNELS
-from mmqtvit.weights.convert import ARCHS
+from mmqtvit.backbones.zoo import arch_names
 
 
 def main(argv: Optional[Sequence] = None) -> None:
     parser = ArgumentParser(description=__doc__)
     parser.add_argument('image', type=Path)
     parser.add_argument('models', nargs='+', metavar='MODEL[=CHECKPOINT]',
-                        help=f'a config, or one of {", ".join(ARCHS)}; without checkpoint the '
-                        'weights are random')
+                        help=f'a config, or one of {", ".join(arch_names())}; without '
+                        'checkpoint the weights are random')
     parser.add_argument('--query', nargs=2, type=int, required=True, metavar=('X', 'Y'),
                         help='pixel of the image')
     parser.add_argument('--kernels', nargs='+', default=[], metavar='KERNEL',

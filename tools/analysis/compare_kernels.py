@@ -18,7 +18,7 @@ from mmqtvit.analysis.report import conditions
 from mmqtvit.analysis.results import in_short, save_records
 from mmqtvit.apis import UserError, report_user_errors
 from mmqtvit.attention import KERNELS
-from mmqtvit.weights.convert import ARCHS
+from mmqtvit.backbones.zoo import arch_names
 
 
 def print_shares() -> None:
@@ -42,7 +42,8 @@ def main(argv: Optional[Sequence] = None) -> None:
         'separated by commas; default: all')
     parser.add_argument('--imports', nargs='+', default=[], metavar='MODULE',
                         help='modules that add kernels of their own')
-    parser.add_argument('--arch', default='qtvit1', choices=ARCHS, help='default: %(default)s')
+    parser.add_argument(
+        '--arch', default='qtvit1', choices=arch_names(), help='default: %(default)s')
     parser.add_argument(
         '--map-sizes', nargs='+', default=['14x14', '32x32', '50x84'], metavar='HxW',
         help="of the first attention stage's map; images are larger by its stride, 16 or 32; "

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Optional
 
 from mmqtvit.apis import report_user_errors
-from mmqtvit.swap import ARCH_NAMES
+from mmqtvit.backbones.zoo import arch_names
 from mmqtvit.swap.coverage import counts_table, coverage_report
 from mmqtvit.swap.sweep import run_sweep
 from mmqtvit.toolboxes import names
@@ -20,7 +20,7 @@ def main(argv: Optional[Sequence] = None) -> None:
                         help=f'some of {", ".join(names())}; default: all')
     parser.add_argument('--all', action='store_true',
                         help='every config, instead of one of each method family')
-    parser.add_argument('--arch', default='qtvit1', choices=ARCH_NAMES, help='default: qtvit1')
+    parser.add_argument('--arch', default='qtvit1', choices=arch_names(), help='default: qtvit1')
     parser.add_argument('--out', default='work_dirs/sweep_swap', help='folder for results.jsonl, '
                         'from which a later call goes on, and results.csv; default: '
                         'work_dirs/sweep_swap')
