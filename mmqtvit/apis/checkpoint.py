@@ -4,9 +4,8 @@ import os
 import re
 from typing import Optional
 
-from mmengine.hooks import Hook
 from mmengine.model import BaseTTAModel, is_model_wrapper
-from mmengine.runner import Runner, find_latest_checkpoint
+from mmengine.runner import find_latest_checkpoint
 from torch import nn
 
 from ..backbones.zoo import is_own
@@ -120,24 +119,6 @@ def translate(model: nn.Module, checkpoint: dict, source: str,
         raise UserError(f'{source} does not fit the whole model of the config.\n'
                         f'Not in the file, or of another shape: {group(lacking)}\n{hint}'.rstrip())
     return converted, report
-
-
-class LoadTranslated(Hook):
-    """Has mmengine load renamed weights in place of a file's own.
-
-    Args:
-        state_dict (dict[str, Tensor]): From :func:`translate`.
-    """
-
-    priority = 'HIGHEST'  # an EMA hook reads the weights at the same point
-
-    def __init__(self, state_dict: dict) -> None:
-        self.state_dict = state_dict
-
-    def after_load_checkpoint(self, runner: Runner, checkpoint: dict) -> None:
-        """Replace what was read by what is to be loaded."""
-        checkpoint.clear()  # with its averages, which are of the same file
-        checkpoint['state_dict'] = self.state_dict
 
 
 def _state_dict(checkpoint: dict, source: str) -> dict:

@@ -20,10 +20,10 @@ from ..cfg.read import enable_amp, enable_auto_scale_lr
 from ..errors import Interrupted, UserError
 from ..terminal import quiet_toolbox
 from ..toolboxes import get_toolbox, require_toolbox
-from ..weights.read import read_checkpoint, refusal
+from ..weights.read import already_read, read_checkpoint, refusal
 from ..weights.safe_load import CAN_RESTRICT, allow_openmmlab_checkpoints
 from .check_dataset.loaders import RefuseLoaders
-from .checkpoint import LoadTranslated, check_match, check_resumable, latest_checkpoint, translate
+from .checkpoint import check_match, check_resumable, latest_checkpoint, translate
 from .deployed import DeployModel, drop_averaging
 from .test_options import (
     augment_at_test_time,
@@ -159,11 +159,13 @@ def _prepared(cfg: Config, notes: list, training: bool) -> Iterator[Runner]:
                 check_match(model, checkpoint, source, training)
             else:
                 state_dict, report = translated
-                runner.register_hook(LoadTranslated(state_dict))
+                checkpoint = {'state_dict': state_dict}  # without averages: of the same file
                 level = logging.WARNING if report.incomplete else logging.INFO
                 runner.logger.log(level, f'{source}: {report}')
-            del checkpoint, model
-        yield runner
+            del model
+        with already_read(source, checkpoint):
+            del checkpoint
+            yield runner
 
 
 def _model_of(runner: Runner, cfg: Config) -> nn.Module:

@@ -3,6 +3,9 @@
 import os
 import pickle
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Optional
 
 from mmengine.runner import CheckpointLoader
 
@@ -44,6 +47,30 @@ def _read(source: str) -> dict:
         return load_file(os.path.expanduser(source))
     with allow_openmmlab_checkpoints():
         return CheckpointLoader.load_checkpoint(source, 'cpu', logger='silent')
+
+
+@contextmanager
+def already_read(source: Optional[str], checkpoint: Optional[dict]) -> Iterator[None]:
+    """Give mmengine what was read, when it next asks for the file.
+
+    Args:
+        source (str, optional): The file, as mmengine will name it.
+        checkpoint (dict, optional): What is to be taken for its content; None: mmengine reads.
+    """
+    schemes = CheckpointLoader._schemes
+    held = [checkpoint]
+    del checkpoint  # it is not to stay in memory while the model is trained
+
+    def load_from_memory(filename: str, map_location: object = None) -> dict:
+        CheckpointLoader._schemes = schemes
+        return held.pop()
+
+    if held[0] is not None:
+        CheckpointLoader._schemes = {f'{re.escape(source)}$': load_from_memory, **schemes}
+    try:
+        yield
+    finally:
+        CheckpointLoader._schemes = schemes
 
 
 def refusal(source: str, error: pickle.UnpicklingError) -> str:
