@@ -42,7 +42,7 @@ def coverage_report(results: Sequence, command: str, every: bool = False) -> str
     toolboxes = list(dict.fromkeys(_toolbox(result) for result in results))
     packages = ['torch', 'mmengine', 'mmcv', *(get_toolbox(name).package for name in toolboxes)]
     chosen = 'all of them' if every else (
-        'one of each method family (folder): the first of its metafile')
+        'the first of each metafile, and of folders without one the first by name')
     introduction = INTRODUCTION.format(
         arch=results[0].arch, chosen=chosen, long_side=LONG_SIDE, command=command,
         versions=', '.join(f'{package} {version(package)}' for package in packages))

@@ -7,6 +7,7 @@ from ..toolboxes import get_toolbox
 from .probe import Level
 from .refuse import SwapRefused, type_name
 
+SHALLOW = 8  # the stride up to which a single map needs a decoder, or branches as HRNet's
 PLAIN_NECKS = ('MultiLevelNeck', 'Feature2Pyramid')  # make a pyramid of maps of one stride
 
 
@@ -60,9 +61,13 @@ def _exact(levels: Sequence, strides: Sequence, part: dict) -> tuple:
     if len(set(found)) < len(found):
         raise SwapRefused(f'{name} returns several maps at one stride ({_join(found)}); its heads '
                           'read them as stages of refinement, or their neck resizes them')
+    if len(found) == 1 and found[0] <= SHALLOW:
+        raise SwapRefused(f'it reads one map at stride {found[0]}, which all layers of {name} '
+                          'made, and the first layers of the new backbone make its own; a config '
+                          'whose head reads stride 16 or 32 can be used instead')
     missing = [stride for stride in found if stride not in strides]
     if not missing:
-        return tuple(strides.index(stride) for stride in found), []
+        return tuple(strides.index(stride) for stride in found), _unused(max(found), strides)
     neck = part.get('neck')
     if min(missing) > max(strides) and isinstance(neck, dict) and 'num_outs' in neck:
         kept = [stride for stride in found if stride in strides]
@@ -101,9 +106,13 @@ def _by_depth(levels: Sequence, natural: Sequence, strides: Sequence, part: dict
                         'are coarser, and much cheaper')
     elif new != found:
         warnings.append(f'maps at strides {_join(found)} become maps at {_join(new)}')
-    if max(new) < max(strides):
-        warnings.append(f'nothing reads below stride {max(new)}: later stages are not built')
-    return tuple(chosen), warnings
+    return tuple(chosen), warnings + _unused(max(new), strides)
+
+
+def _unused(deepest: int, strides: Sequence) -> list:
+    if deepest < max(strides):
+        return [f'nothing reads below stride {deepest}: later stages are not built']
+    return []
 
 
 def _join(numbers: Sequence) -> str:

@@ -57,8 +57,8 @@ def list_configs(toolbox: str, every: bool = False) -> dict:
 
     Args:
         toolbox (str): Its name, such as mmdet.
-        every (bool): Whether to list all, instead of the first in the metafile of each folder
-            (the first by name where there is no metafile). Defaults to False.
+        every (bool): Whether to list all, instead of the first of each metafile (of each folder
+            the first by name where there is no metafile). Defaults to False.
 
     Returns:
         dict[str, list[str]]: Configs as ``mmdet::…`` by family.
@@ -69,22 +69,22 @@ def list_configs(toolbox: str, every: bool = False) -> dict:
         if folder.name == '_base_':
             continue
         files = sorted(folder.rglob('*.py'))
-        chosen = files if every else [_default(folder, files, root)]
+        if not every:
+            chosen = [_first_of(metafile, root) for metafile in sorted(folder.rglob('*.yml'))]
+            with_model = [path for path in files if 'model' in path.read_text(encoding='utf-8')]
+            files = list(filter(None, chosen)) or with_model[:1] or files[:1]
         families[folder.name] = [
-            f'{toolbox}::{path.relative_to(root).as_posix()}' for path in chosen if path]
+            f'{toolbox}::{path.relative_to(root).as_posix()}' for path in files]
     return families
 
 
-def _default(folder: Path, files: Sequence, root: Path) -> Optional[Path]:
-    metafile = folder / 'metafile.yml'
-    if metafile.is_file():
-        content = yaml.safe_load(metafile.read_text(encoding='utf-8'))
-        for model in content.get('Models') or () if isinstance(content, dict) else ():
-            path = root.parent / str(model.get('Config', ''))
-            if path.is_file():
-                return path
-    return next((path for path in files if 'model' in path.read_text(encoding='utf-8')),
-                files[0] if files else None)
+def _first_of(metafile: Path, root: Path) -> Optional[Path]:
+    content = yaml.safe_load(metafile.read_text(encoding='utf-8'))
+    for model in content.get('Models') or () if isinstance(content, dict) else ():
+        path = root.parent / str(model.get('Config', ''))
+        if path.is_file():
+            return path
+    return None
 
 
 def try_config(config: str, family: str, arch: str = 'qtvit1') -> Result:

@@ -52,8 +52,9 @@ def test_nearest_for_a_segmentor():
 
 
 def test_unread_stages_are_told():
-    assert choose((4, 8, 16)) == ((0, 1, 2),
-                                  ['nothing reads below stride 16: later stages are not built'])
+    warning = 'nothing reads below stride 16: later stages are not built'
+    assert choose((4, 8, 16)) == ((0, 1, 2), [warning])
+    assert choose((16, ), scope='mmdet') == ((2, ), [warning])
 
 
 def test_a_missing_level_is_left_to_the_neck():
@@ -66,6 +67,7 @@ def test_a_missing_level_is_left_to_the_neck():
     ((8, 16, 32, 64), 'mmdet', 'at stride 64'),
     ((2, 8), 'mmdet', 'at stride 2'),
     ((4, 4), 'mmdet', 'several maps at one stride'),
+    ((4, ), 'mmdet', 'at stride 4, which all layers of Net made'),
     ((16, 8, 4), 'mmseg', 'decoder of its own'),
     ((4, 8, 16, 32, 64), 'mmseg', '5 maps'),
     ((None, ), 'mmseg', 'tokens'),

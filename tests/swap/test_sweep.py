@@ -34,6 +34,17 @@ def test_one_config_of_each_family_or_all():
         second=['mmdet::second/data.py', 'mmdet::second/deep/model.py'])
 
 
+@pytest.mark.usefixtures('wheel')
+def test_one_config_of_each_metafile_however_deep(tmp_path):
+    deep = tmp_path / 'mmdet/.mim/configs/third/deep'
+    deep.mkdir(parents=True)
+    for name in 'abc':
+        (deep / f'{name}.py').write_text('model = 1')
+    for name in 'bc':
+        (deep / f'{name}.yml').write_text(f'Models: [{{Config: configs/third/deep/{name}.py}}]')
+    assert list_configs('mmdet')['third'] == ['mmdet::third/deep/b.py', 'mmdet::third/deep/c.py']
+
+
 @pytest.mark.parametrize('config, outcome, backbone, words', [
     ('mmseg::fcn/fcn_r50-d8_4xb2-40k_cityscapes-512x1024.py', 'runs', 'ResNetV1c', ''),
     ('mmpretrain::vgg/vgg11_8xb32_in1k.py', 'refused', 'VGG', 'part of the backbone'),

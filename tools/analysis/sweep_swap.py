@@ -4,6 +4,7 @@ import shlex
 import sys
 from argparse import ArgumentParser
 from collections.abc import Sequence
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Optional
 
@@ -17,9 +18,9 @@ from mmqtvit.toolboxes import names
 def main(argv: Optional[Sequence] = None) -> None:
     parser = ArgumentParser(description=__doc__)
     parser.add_argument('toolboxes', nargs='*', metavar='TOOLBOX',
-                        help=f'some of {", ".join(names())}; default: all')
+                        help=f'some of {", ".join(names())}; default: what is installed')
     parser.add_argument('--all', action='store_true',
-                        help='every config, instead of one of each method family')
+                        help='every config, instead of the first of each metafile')
     parser.add_argument('--arch', default='qtvit1', choices=arch_names(), help='default: qtvit1')
     parser.add_argument('--out', default='work_dirs/sweep_swap', help='folder for results.jsonl, '
                         'from which a later call goes on, and results.csv; default: '
@@ -33,8 +34,8 @@ def main(argv: Optional[Sequence] = None) -> None:
     unknown = set(args.toolboxes) - set(names())
     if unknown:
         parser.error(f'toolboxes are {", ".join(names())}, got {", ".join(sorted(unknown))}')
-    results = run_sweep(args.toolboxes or list(names()), args.out, args.all, args.workers,
-                        args.arch, args.retry)
+    toolboxes = args.toolboxes or [name for name in names() if find_spec(name)]
+    results = run_sweep(toolboxes, args.out, args.all, args.workers, args.arch, args.retry)
     command = shlex.join(['python', 'tools/analysis/sweep_swap.py',
                           *(sys.argv[1:] if argv is None else argv)])
     report = Path(args.report or Path(args.out, 'coverage.md'))
