@@ -11,7 +11,7 @@ from mmqtvit.apis import report_user_errors
 from mmqtvit.backbones.zoo import arch_names
 from mmqtvit.cfg.read import read_config
 from mmqtvit.swap import check_config, plan_swap, write_leaf
-from mmqtvit.swap.report import change_table, comments, summary_table
+from mmqtvit.swap.tables import change_table, comments, summary_table
 
 
 def main(argv: Optional[Sequence] = None) -> None:
@@ -30,21 +30,22 @@ def main(argv: Optional[Sequence] = None) -> None:
     args = parser.parse_args(argv)
     console = Console()
     cfg = read_config(args.config)
-    swap = plan_swap(cfg, args.arch, args.checkpoint)
+    plan = plan_swap(cfg, args.arch, args.checkpoint)
+    swapped = plan.apply(cfg)
     out = args.out or f'{Path(args.config.split("::")[-1]).stem}_{args.arch}.py'
-    write_leaf(out, args.config, cfg, swap.cfg, comments(args.config, swap))
-    console.print(summary_table(cfg, swap))
-    changes = change_table(cfg, swap)
+    write_leaf(out, args.config, cfg, swapped, comments(args.config, swapped, plan))
+    console.print(summary_table(cfg, swapped, plan))
+    changes = change_table(cfg, swapped)
     if changes.row_count:
         console.print(changes)
-    for note in swap.notes:
+    for note in plan.changes.notes:
         console.print(f'note: {note}', highlight=False, soft_wrap=True)
-    for warning in swap.warnings:
+    for warning in plan.changes.warnings:
         console.print(f'[yellow]warning:[/] {warning}', highlight=False, soft_wrap=True)
     print(f'written to {out}')
     if args.check:
         with console.status('building the model and running it on noise'):
-            done = check_config(swap.cfg)
+            done = check_config(swapped)
         print(f'checked at {done.size[0]}×{done.size[1]}: predicts, and takes a loss step '
               f'(loss {done.loss:.4g}); {done.parameters / 1e6:.2f} M parameters in all')
 

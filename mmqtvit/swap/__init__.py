@@ -2,10 +2,10 @@
 
 from .check import Check, CheckFailed, check_config
 from .leaf import leaf_text, write_leaf
+from .plan import Plan, plan_swap, swap_backbone
 from .refuse import SwapRefused
-from .swap import Swap, plan_swap, swap_backbone
 
 __all__ = [
-    'Check', 'CheckFailed', 'Swap', 'SwapRefused', 'check_config', 'leaf_text',
+    'Check', 'CheckFailed', 'Plan', 'SwapRefused', 'check_config', 'leaf_text',
     'plan_swap', 'swap_backbone', 'write_leaf'
 ]

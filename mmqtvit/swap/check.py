@@ -17,12 +17,12 @@ from torch import nn
 
 from ..backbones.zoo import is_own_name
 from ..cfg.device import replace_sync_bn
-from ..cfg.tree import type_name
+from ..cfg.tree import at, type_name
 from ..errors import UserError
 from ..toolboxes import Toolbox, require_toolbox
 from ..weights.read import is_address
 from .probe import build_without_weights, quiet
-from .refuse import find_backbone
+from .refuse import locate_backbone
 
 NUM_PROPOSALS = 50
 
@@ -65,7 +65,7 @@ def check_config(cfg: Config, size: Optional[tuple] = None, loss: bool = True,
     """
     toolbox = require_toolbox(cfg)
     scope, data = toolbox.name, copy.deepcopy(cfg.to_dict())
-    part = find_backbone(data['model'])
+    part = at(data, locate_backbone(data))
     if not part.get('data_preprocessor'):
         part['data_preprocessor'] = toolbox.inner_preprocessor(
             data['model'].get('data_preprocessor') or data.get('data_preprocessor') or {})

@@ -1,7 +1,9 @@
 """Writes a swapped config as a small file that inherits the original."""
 
+import math
 import os
 import textwrap
+from keyword import iskeyword
 from pathlib import Path
 from typing import Any, Optional
 
@@ -44,11 +46,13 @@ def leaf_text(base: str, old: Config, new: Config, comments: Optional[list] = No
         new (Config): As from :func:`swap_backbone`.
         comments (list[str], optional): Remarks for the top. Defaults to None.
     """
-    lines = [f'_base_ = {base!r}', '']
-    for key, value in difference(old.to_dict(), new.to_dict()).items():
-        lines.append(f'{key} = {source(value)}')
-    text, _ = FormatCode('\n'.join(lines), style_config=STYLE)
-    return commented(comments) + text
+    changes = difference(old.to_dict(), new.to_dict())
+    return commented(comments) + _assignments({'_base_': base, **changes})
+
+
+def _assignments(values: dict) -> str:
+    lines = [f'{key} = {source(value)}' for key, value in values.items()]
+    return FormatCode('\n'.join(lines) + '\n', style_config=STYLE)[0]
 
 
 def commented(remarks: Optional[list]) -> str:
@@ -79,7 +83,7 @@ def write_leaf(path: str, config: str, old: Config, new: Config,
         raise UserError(f'{path} would inherit itself: write to another file')
     Path(path).parent.mkdir(parents=True, exist_ok=True)
     if is_new_style(old):
-        text = commented(comments) + new.pretty_text
+        text = commented(comments) + _assignments(new.to_dict())
     else:
         text = leaf_text(base_reference(config, path), old, new, comments)
     Path(path).write_text(text, encoding='utf-8')
@@ -107,13 +111,20 @@ def base_reference(config: str, path: str) -> str:
 
 
 def source(value: Any) -> str:
-    """Python source of a value, dicts as ``dict(…)`` where their keys are names."""
+    """Python source of a value, dicts as ``dict(…)`` where their keys can be arguments.
+
+    mmengine's ``Config.pretty_text`` sorts the keys, and what it writes cannot be read again where
+    a number is infinite or a key has a quote or is a keyword such as 'lambda'.
+    """
     if isinstance(value, dict):
-        if all(isinstance(key, str) and key.isidentifier() for key in value):
+        if all(isinstance(key, str) and key.isidentifier() and not iskeyword(key)
+               for key in value):
             return f'dict({", ".join(f"{key}={source(child)}" for key, child in value.items())})'
         return '{' + ', '.join(f'{key!r}: {source(child)}' for key, child in value.items()) + '}'
     if isinstance(value, list):
         return f'[{", ".join(map(source, value))}]'
     if isinstance(value, tuple):
         return f'({", ".join(map(source, value))}{"," if len(value) == 1 else ""})'
+    if isinstance(value, float) and not math.isfinite(value):
+        return f'float({str(value)!r})'
     return repr(value)

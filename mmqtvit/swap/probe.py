@@ -19,7 +19,8 @@ from torch._subclasses import FakeTensorMode
 from torch.overrides import TorchFunctionMode
 
 from ..analysis.cost import cost
-from .refuse import SwapRefused, type_name
+from ..cfg.tree import type_name
+from .refuse import SwapRefused
 
 WEIGHT_KEYS = ('init_cfg', 'pretrained', 'checkpoint_path')
 REDUCED = 256  # pixels a side, where a backbone has to compute
@@ -41,7 +42,7 @@ class Level:
 
 
 @dataclass(frozen=True)
-class Probe:
+class BackboneProfile:
     """What was seen of a backbone.
 
     Args:
@@ -98,7 +99,7 @@ def names_weights(value: Any) -> bool:
     return isinstance(value, str) and bool(value)
 
 
-def probe(cfg: dict, scope: str, size: tuple) -> Probe:
+def probe(cfg: dict, scope: str, size: tuple) -> BackboneProfile:
     """Build a backbone and send one image through.
 
     With shapes alone, without computing; with a real image, a small one first, where operators of
@@ -116,7 +117,7 @@ def probe(cfg: dict, scope: str, size: tuple) -> Probe:
 
 
 @lru_cache(maxsize=64)  # swaps of one session share many; a dict cannot be a key, its bytes can
-def _probe(pickled: bytes, scope: str, size: tuple) -> Probe:
+def _probe(pickled: bytes, scope: str, size: tuple) -> BackboneProfile:
     cfg = pickle.loads(pickled)
     name = type_name(cfg)
     reduced = tuple(min(side, REDUCED) for side in size)
@@ -130,7 +131,7 @@ def _probe(pickled: bytes, scope: str, size: tuple) -> Probe:
             reason = error
             continue
         parameters = dict(backbone.named_parameters())
-        return Probe(
+        return BackboneProfile(
             _levels(outputs, tried_size, name), sum(p.numel() for p in parameters.values()),
             macs if tried_size == size else None, size, tuple(parameters))
     words = (str(reason) or type(reason).__name__).strip().splitlines()[0][:200]

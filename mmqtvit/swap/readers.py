@@ -1,53 +1,48 @@
 """Gives the necks and heads of a model the channels that the new backbone has."""
 
 from collections.abc import Sequence
-from typing import Any, Optional
+from typing import Any
 
-from ..toolboxes import get_toolbox
-from .refuse import SwapRefused, as_list, type_name
+from ..cfg.tree import as_list, at, dicts_at, type_name
+from ..toolboxes import Toolbox
+from .changes import Changes
+from .refuse import SwapRefused
 from .stages import PLAIN_NECKS
 
 POOLING_NECKS = ('GlobalAveragePooling', 'GeneralizedMeanPooling')
 
 
-def adapt_readers(part: dict, old: Sequence, new: Sequence, scope: str) -> list:
-    """Change the neck's and heads' input channels in place.
+def adapt_readers(part: dict, old: Sequence, new: Sequence, toolbox: Toolbox) -> Changes:
+    """Give the neck and heads the new input channels.
 
     Args:
         part (dict): The part of the model's config that has the backbone.
         old (Sequence[Level]): The old backbone's outputs.
         new (Sequence[Level]): The new one's.
-        scope (str): Name of the toolbox.
+        toolbox (Toolbox): The config's.
 
     Returns:
-        list[str]: Warnings.
+        Changes: Of the part.
 
     Raises:
         SwapRefused: If what the neck or a head expects is not what the old backbone gives.
     """
-    toolbox = get_toolbox(scope)
     if toolbox.is_classifier(part):
         return _adapt_classifier(part, old, new)
-    channels, warnings = [level.channels for level in new], []
-    neck = as_list(part.get('neck'))
-    plain = len({level.stride for level in old}) == 1 and len(old) > 1
-    if neck and type_name(neck[0]) in PLAIN_NECKS and plain:
-        warnings.append(f'the neck {type_name(neck[0])} is gone: it made a pyramid of maps of one '
-                        'stride, and the new backbone has a pyramid')
-        part['neck'], neck = None, []
-        if toolbox.exact_strides:
-            raise SwapRefused('a detector whose neck resizes maps of one stride')
-    if neck:
-        channels = _adapt_neck(part, neck[0], old, new, scope)
-    if channels is None:
-        return warnings
-    for reader in toolbox.readers(part):
-        if reader.by_index:
-            _set_by_index(reader.node, channels)
-        else:
-            reader.node[reader.key] = match_channels(
-                reader.node[reader.key], old, new, reader.name)
-    return warnings
+    path, neck = next(dicts_at(part, 'neck'), ((), None))
+    one_stride = len({level.stride for level in old}) == 1 and len(old) > 1
+    if neck is None:
+        return _adapt_heads(part, old, new, [level.channels for level in new], toolbox)
+    if type_name(neck) not in PLAIN_NECKS or not one_stride:
+        changes, channels = _adapt_neck(part, path, neck, old, new)
+        return changes if channels is None else changes + _adapt_heads(
+            part, old, new, channels, toolbox)
+    if toolbox.exact_strides:
+        raise SwapRefused('a detector whose neck resizes maps of one stride')
+    gone = Changes(((('neck', ), None), ), warnings=(
+        f'the neck {type_name(neck)} is gone: it made a pyramid of maps of one stride, and the '
+        'new backbone has a pyramid', ))
+    return gone + _adapt_heads(part, old, new, [level.channels for level in new], toolbox)
 
 
 def match_channels(expected: Any, old: Sequence, new: Sequence, reader: str) -> Any:
@@ -79,35 +74,59 @@ def match_channels(expected: Any, old: Sequence, new: Sequence, reader: str) -> 
                       f'{before}: the config does not fit together')
 
 
-def _adapt_neck(part: dict, neck: dict, old: Sequence, new: Sequence,
-                scope: str) -> Optional[list]:
-    """Adapt the first neck; return the channels that heads get from it, None if unchanged."""
-    name = type_name(neck)
-    if 'in_channels' in neck:
-        neck['in_channels'] = match_channels(neck['in_channels'], old, new, f'its neck {name}')
-        channels = [level.channels for level in new]
-        if name == 'JPU':  # lets all maps but the last pass
-            width = neck.get('mid_channels', 512) * len(neck.get('dilations', (1, 2, 4, 8)))
-            return channels[neck.get('start_level', 0):-1] + [width]
-        if name == 'SSDNeck':  # lets the backbone's maps pass and adds smaller ones
-            kind = type(neck['out_channels'])
-            neck['out_channels'] = kind([*channels, *neck['out_channels'][len(old):]])
-            neck['in_channels'] = kind(channels)
-            part['bbox_head']['in_channels'] = neck['out_channels']
-        return None
-    if name in POOLING_NECKS:
-        _pool_to(part, old[-1].channels, new[-1].channels)
-        return None
-    raise SwapRefused(f'its neck {name} has no in_channels, so what it reads is unknown')
+def _adapt_heads(part: dict, old: Sequence, new: Sequence, channels: Sequence,
+                 toolbox: Toolbox) -> Changes:
+    """The heads that read the backbone, or a neck that passes its maps on.
+
+    Args:
+        channels (Sequence[int]): Of the maps that the heads get.
+    """
+    values = []
+    for reader in toolbox.readers(part):
+        node = at(part, reader.path)
+        if reader.by_index:
+            values += [((*reader.path, key), value)
+                       for key, value in _by_index(node, channels).items()]
+        else:
+            values.append(((*reader.path, reader.key),
+                           match_channels(node[reader.key], old, new, reader.name)))
+    return Changes(tuple(values))
 
 
-def _pool_to(part: dict, before: int, after: int) -> None:
+def _adapt_neck(part: dict, path: tuple, neck: dict, old: Sequence,
+                new: Sequence) -> tuple:
+    """Adapt the first neck.
+
+    Returns:
+        tuple[Changes, list[int] | None]: And the channels that heads get from it, None where they
+        stay the same.
+    """
+    name, channels = type_name(neck), [level.channels for level in new]
+    if 'in_channels' not in neck:
+        if name not in POOLING_NECKS:
+            raise SwapRefused(f'its neck {name} has no in_channels, so what it reads is unknown')
+        return _pooled(part, old[-1].channels, new[-1].channels), None
+    values = [((*path, 'in_channels'),
+               match_channels(neck['in_channels'], old, new, f'its neck {name}'))]
+    from_neck = None
+    if name == 'JPU':  # passes on all maps but the last
+        width = neck.get('mid_channels', 512) * len(neck.get('dilations', (1, 2, 4, 8)))
+        from_neck = channels[neck.get('start_level', 0):-1] + [width]
+    if name == 'SSDNeck':  # passes on the backbone's maps and adds smaller ones
+        widths = type(neck['out_channels'])([*channels, *neck['out_channels'][len(old):]])
+        values += [((*path, 'out_channels'), widths), (('bbox_head', 'in_channels'), widths)]
+    return Changes(tuple(values)), from_neck
+
+
+def _pooled(part: dict, before: int, after: int) -> Changes:
     head = part.get('head')
     if isinstance(head, dict) and head.get('in_channels') == before:
-        head['in_channels'] = after
+        return Changes(((('head', 'in_channels'), after), ))
+    return Changes()
 
 
-def _set_by_index(head: dict, channels: Sequence) -> None:
+def _by_index(head: dict, channels: Sequence) -> dict:
+    """New values of a head that says by index which maps it reads."""
     many = isinstance(head['in_channels'], (list, tuple))
     index = head.get('in_index', range(len(channels)) if many else -1)
     indices = list(index) if many else [index]
@@ -115,36 +134,46 @@ def _set_by_index(head: dict, channels: Sequence) -> None:
         raise SwapRefused(f'its head {type_name(head)} reads outputs {indices}, but there are '
                           f'{len(channels)}')
     new = [channels[i] for i in indices]
-    head['in_channels'] = type(head['in_channels'])(new) if many else new[0]
-    if head.get('c1_in_channels'):  # DeepLabV3+ reads the first map beside
-        head['c1_in_channels'] = channels[0]
+    values = {'in_channels': type(head['in_channels'])(new) if many else new[0]}
+    if head.get('c1_in_channels'):  # DeepLabV3+ also reads the first map
+        values['c1_in_channels'] = channels[0]
+    return values
 
 
-def _adapt_classifier(part: dict, old: Sequence, new: Sequence) -> list:
+def _adapt_classifier(part: dict, old: Sequence, new: Sequence) -> Changes:
     """Classifiers and self-supervised models."""
-    neck, head = as_list(part.get('neck')), part.get('head')
-    name, warnings = type_name(part['backbone']), []
-    pooled = bool(neck) and type_name(neck[-1]) in POOLING_NECKS
-    if not neck and old[-1].dims == 2:
-        part['neck'] = dict(type='GlobalAveragePooling')
-        warnings.append(f'{name} pools its last map, or reads a token, itself: a '
-                        'GlobalAveragePooling neck now does')
-        pooled = True
-    elif neck and old[-1].dims == 2:
-        raise SwapRefused(f'its neck {type_name(neck[0])} reads a vector that {name} made of '
-                          'its tokens')
-    elif pooled and old[-1].dims == 3:
-        part['neck'] = dict(type=neck[-1]['type'])
-    elif neck and not pooled and old[-1].dims == 3:
-        raise SwapRefused(f'its neck {type_name(neck[0])} reads the tokens of {name}')
-    if neck and 'in_channels' in neck[0]:
-        neck[0]['in_channels'] = match_channels(
-            neck[0]['in_channels'], old, new, f'its neck {type_name(neck[0])}')
-        return warnings
+    necks, head = as_list(part.get('neck')), part.get('head')
+    name = type_name(part['backbone'])
+    changes = _pool_in_neck(necks, old[-1].dims, name)
+    if necks and 'in_channels' in necks[0] and not changes.values:
+        path, neck = next(dicts_at(part, 'neck'))
+        return changes + Changes((((*path, 'in_channels'), match_channels(
+            neck['in_channels'], old, new, f'its neck {type_name(neck)}')), ))
     if not isinstance(head, dict) or 'in_channels' not in head:
         raise SwapRefused(f'its head {type_name(head)} has no in_channels, so what it reads is '
                           'unknown')
     if not isinstance(head['in_channels'], int):
         raise SwapRefused(f'its head {type_name(head)} reads several outputs of {name}')
-    head['in_channels'] = new[-1].channels
-    return warnings
+    return changes + Changes(((('head', 'in_channels'), new[-1].channels), ))
+
+
+def _pool_in_neck(necks: Sequence, dims: int, name: str) -> Changes:
+    """Have the neck pool the last map, where the old backbone gave no map.
+
+    Args:
+        necks (Sequence[dict]): Of the config.
+        dims (int): Dimensions of the old backbone's last output.
+        name (str): The old backbone's.
+    """
+    if not necks and dims == 2:
+        return Changes(((('neck', ), dict(type='GlobalAveragePooling')), ), warnings=(
+            f'{name} pools its last map, or reads a token, itself: a GlobalAveragePooling neck '
+            'now does', ))
+    if necks and dims == 2:
+        raise SwapRefused(f'its neck {type_name(necks[0])} reads a vector that {name} made of '
+                          'its tokens')
+    if necks and dims == 3:
+        if type_name(necks[-1]) not in POOLING_NECKS:
+            raise SwapRefused(f'its neck {type_name(necks[0])} reads the tokens of {name}')
+        return Changes(((('neck', ), dict(type=necks[-1]['type'])), ))
+    return Changes()

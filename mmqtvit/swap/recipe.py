@@ -4,8 +4,9 @@ from collections.abc import Sequence
 from typing import Any, Optional, Union
 
 from ..backbones.zoo import family_of, no_decay_names
-from .probe import Probe, names_weights
-from .refuse import type_name
+from ..cfg.tree import at, type_name
+from .changes import Changes
+from .probe import BackboneProfile, names_weights
 
 BATCH_NORMS = ('BN', 'SyncBN', 'MMSyncBN')
 OWN_BLOCKS = ('dcn', 'plugins', 'sac', 'gen_attention', 'stage_with_gen_attention')
@@ -54,42 +55,39 @@ def new_backbone(old: dict, arch: Union[str, dict], out_indices: tuple,
     return backbone, warnings
 
 
-def forget_weights(cfg: dict, model: dict, part: dict) -> list:
-    """Drop what would load weights of the old model into the new one; return notes."""
-    notes = []
-    for node in {id(node): node for node in (model, part)}.values():
-        for key in ('pretrained', 'init_cfg'):
-            if names_weights(node.get(key)):
-                node[key] = None
-                notes.append(f'{type_name(node)}.{key} is gone: it names weights with the old '
-                             'backbone')
-    if cfg.get('load_from'):
-        cfg['load_from'] = None
-        notes.append('load_from is gone: it names weights with the old backbone')
-    return notes
+def forget_weights(cfg: dict, path: tuple) -> Changes:
+    """Drop what would load weights of the old model into the new one.
+
+    Args:
+        cfg (dict): The whole config.
+        path (tuple): Of the part that has the backbone.
+    """
+    places = [('load_from', )] if cfg.get('load_from') else []
+    for place in dict.fromkeys((('model', ), path)):
+        places += [(*place, key) for key in ('pretrained', 'init_cfg')
+                   if names_weights(at(cfg, place).get(key))]
+    return Changes(tuple((place, None) for place in places), notes=tuple(
+        f'{".".join(place)} is gone: it names weights with the old backbone' for place in places))
 
 
-def adapt_optimizer(cfg: dict, old: Probe, new: Probe, others: Sequence,
-                    checkpoint: Optional[str]) -> list:
+def adapt_optimizer(cfg: dict, old: BackboneProfile, new: BackboneProfile, others: Sequence,
+                    checkpoint: Optional[str]) -> Changes:
     """Replace what an optimiser's config says of the old backbone's parameters.
 
     Args:
-        cfg (dict): The whole config, changed in place.
-        old (Probe): The old backbone.
-        new (Probe): The new one.
+        cfg (dict): The whole config.
+        old (BackboneProfile): The old backbone.
+        new (BackboneProfile): The new one.
         others (Sequence[str]): Names of the model's other parameters.
         checkpoint (str, optional): Pretrained weights of the new backbone.
-
-    Returns:
-        list[str]: Notes.
     """
-    wrapper, notes = cfg.get('optim_wrapper'), []
+    wrapper, values, notes = cfg.get('optim_wrapper'), [], []
     if not isinstance(wrapper, dict):
-        return notes
+        return Changes()
     options = dict(wrapper.get('paramwise_cfg') or {})
     constructor = type_name(dict(type=wrapper.get('constructor')))
     if constructor in LAYER_DECAYS:
-        wrapper['constructor'] = 'DefaultOptimWrapperConstructor'
+        values.append((('optim_wrapper', 'constructor'), 'DefaultOptimWrapperConstructor'))
         gone = [f'{key}={options.pop(key)}' for key in ('decay_rate', 'decay_type', 'num_layers')
                 if key in options]
         notes.append(f'{constructor} is gone ({", ".join(gone)}): it knows the layers of a few '
@@ -108,8 +106,8 @@ def adapt_optimizer(cfg: dict, old: Probe, new: Probe, others: Sequence,
     if keys or 'custom_keys' in options:
         options['custom_keys'] = keys
     if options != (wrapper.get('paramwise_cfg') or {}):
-        wrapper['paramwise_cfg'] = options
-    return notes
+        values.append((('optim_wrapper', 'paramwise_cfg'), options))
+    return Changes(tuple(values), tuple(notes))
 
 
 def _only_in(key: str, old: Sequence, rest: Sequence) -> bool:

@@ -1,8 +1,6 @@
 """Configs whose backbone cannot be exchanged, and why."""
 
-from typing import Any
-
-from ..cfg.tree import as_list, type_name
+from ..cfg.tree import as_list, at, type_name
 from ..errors import UserError
 from ..toolboxes import get_toolbox, names
 from ..toolboxes.base import PAIRED
@@ -22,12 +20,17 @@ class SwapRefused(UserError):
         self.reason = reason
 
 
-def find_backbone(model: Any) -> dict:
-    """The part of a model's config that has the backbone: the model or the detector in it.
+def locate_backbone(cfg: dict, path: tuple = ('model', )) -> tuple:
+    """Path of the part of a config that has the backbone: the model or the detector in it.
+
+    Args:
+        cfg (dict): The whole config.
+        path (tuple): Of the part in which to look. Defaults to ('model', ).
 
     Raises:
         SwapRefused: If there is none, or if the model is bound to its own.
     """
+    model = at(cfg, path[:-1]).get(path[-1])
     if not isinstance(model, dict):
         raise SwapRefused('it has no model')
     kind = type_name(model)
@@ -35,10 +38,10 @@ def find_backbone(model: Any) -> dict:
         raise SwapRefused(f'{kind} {_bound("models")[kind]}')
     if isinstance(model.get('backbone'), dict):
         _check(model)
-        return model
+        return path
     for key in WRAPPERS:
         if isinstance(model.get(key), dict) and type_name(model[key]):
-            return find_backbone(model[key])
+            return locate_backbone(cfg, (*path, key))
     texts = sorted(key for key in model if key.startswith(('text_', 'language_', 'lang_')))
     if texts:
         raise SwapRefused(f'{kind} {PAIRED} ({", ".join(texts)})')

@@ -3,16 +3,17 @@
 from collections.abc import Sequence
 
 from ..backbones.zoo import is_own_name
-from ..toolboxes import get_toolbox
+from ..cfg.tree import type_name
+from ..toolboxes import Toolbox
 from .probe import Level
-from .refuse import SwapRefused, type_name
+from .refuse import SwapRefused
 
 SHALLOW = 8  # the stride up to which a single map needs a decoder, or branches as HRNet's
 PLAIN_NECKS = ('MultiLevelNeck', 'Feature2Pyramid')  # make a pyramid of maps of one stride
 
 
-def choose_stages(levels: Sequence, natural: Sequence, strides: Sequence, scope: str,
-                  part: dict) -> tuple:
+def choose_stages(levels: Sequence, natural: Sequence, strides: Sequence,
+                  toolbox: Toolbox, part: dict) -> tuple:
     """Match the outputs of a backbone with stages by stride.
 
     Detectors get exactly the strides that they had, because anchors depend on them. Segmentors
@@ -24,7 +25,7 @@ def choose_stages(levels: Sequence, natural: Sequence, strides: Sequence, scope:
         levels (Sequence[Level]): The outputs.
         natural (Sequence[Level]): The outputs without dilation.
         strides (Sequence[int]): Strides of our stages.
-        scope (str): Name of the toolbox.
+        toolbox (Toolbox): The config's.
         part (dict): The part of the model's config that has the backbone.
 
     Returns:
@@ -37,11 +38,11 @@ def choose_stages(levels: Sequence, natural: Sequence, strides: Sequence, scope:
     if is_own_name(name):
         chosen = part['backbone'].get('out_indices', range(len(strides)))
         return tuple(index % len(strides) for index in chosen), []
-    if get_toolbox(scope).reads_last and len(levels) == 1:
+    if toolbox.reads_last and len(levels) == 1:
         return (len(strides) - 1, ), _classifier_warnings(levels[0], strides[-1], name)
     if any(level.stride is None for level in levels):
         raise SwapRefused(f'its heads read the tokens of {name}, not a map')
-    if get_toolbox(scope).exact_strides:
+    if toolbox.exact_strides:
         return _exact(levels, strides, part)
     return _by_depth(levels, natural, strides, part)
 

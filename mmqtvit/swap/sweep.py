@@ -16,13 +16,14 @@ from mmengine import Config
 from mmengine.utils import get_installed_path
 from tqdm import tqdm
 
+from ..cfg.tree import type_name
 from ..errors import UserError
 from ..toolboxes import get_toolbox
 from .check import CheckFailed, check_config
 from .leaf import leaf_text
+from .plan import plan_swap, swap_backbone
 from .recipe import NOT_FROZEN
-from .refuse import WRAPPERS, type_name
-from .swap import plan_swap
+from .refuse import WRAPPERS
 
 RUNS, REFUSED, BROKEN, FAILED = 'runs', 'refused', 'broken before', 'failed'
 LONG_SIDE = 320  # pixels, to which images are scaled down
@@ -91,18 +92,19 @@ def try_config(config: str, family: str, arch: str = 'qtvit1') -> Result:
     """Swap one config, reload and swap what would be written, and run it on small noise."""
     start = time.perf_counter()
     torch.set_num_threads(1)
-    swap = None
+    plan = None
     try:
         cfg = read(config)
     except UserError as error:
         return Result(config, family, BROKEN, arch, reason=_one_line(error))
     try:
         before = cfg.to_dict()
-        swap = plan_swap(cfg, arch)
+        plan = plan_swap(cfg, arch)
+        swapped = plan.apply(cfg)
         if cfg.to_dict() != before:
             raise ValueError('the original config was changed')
-        _check_leaf(config, cfg, swap.cfg, arch)
-        run_once(swap.cfg)
+        _check_leaf(config, cfg, swapped, arch)
+        run_once(swapped)
         outcome, reason = RUNS, ''
     except CheckFailed as error:
         outcome, reason = FAILED, str(error)
@@ -112,9 +114,10 @@ def try_config(config: str, family: str, arch: str = 'qtvit1') -> Result:
         outcome, reason = REFUSED, getattr(error, 'reason', error)
     except Exception as error:  # a bug: reported, and the sweep goes on
         outcome, reason = FAILED, f'{type(error).__name__}: {error}'
-    warnings = [warning for warning in swap.warnings if warning != NOT_FROZEN] if swap else ()
+    warnings = plan.changes.warnings if plan else ()
     return Result(config, family, outcome, arch, backbone_type(cfg.get('model')), _one_line(reason),
-                  '; '.join(warnings), round(time.perf_counter() - start, 1))
+                  '; '.join(warning for warning in warnings if warning != NOT_FROZEN),
+                  round(time.perf_counter() - start, 1))
 
 
 def _one_line(reason: Any) -> str:
@@ -178,7 +181,7 @@ def _check_leaf(config: str, cfg: Config, swapped: Config, arch: str) -> None:
     reloaded = Config.fromstring(leaf_text(base, cfg, swapped), '.py')
     if reloaded.to_dict() != swapped.to_dict():
         raise ValueError('the written config is not the swapped one')
-    if plan_swap(reloaded, arch).cfg.to_dict() != swapped.to_dict():
+    if swap_backbone(reloaded, arch).to_dict() != swapped.to_dict():
         raise ValueError('swapping twice gives another config than swapping once')
 
 

@@ -17,7 +17,7 @@ from torch import nn
 
 from ..cfg.heads import head_classes
 from ..cfg.image_size import config_image_size
-from ..cfg.tree import as_list
+from ..cfg.tree import as_list, dicts_at, type_name
 from ..errors import UserError
 
 _REGISTERED = {}
@@ -28,13 +28,13 @@ class Reader(NamedTuple):
     """A place in a model's config that holds the width of what a head reads from the backbone.
 
     Args:
-        node (dict): The part of the config that has the number.
-        key (str): Its key, such as 'in_channels'.
+        path (tuple): Where in the model's config the dict with the number lies.
+        key (str): The number's key, such as 'in_channels'.
         name (str): What reads, for messages, such as 'its head RetinaHead'.
-        by_index (bool): Whether ``node['in_index']`` says which of the outputs is read. Otherwise
-            that is told from the old widths. Defaults to False.
+        by_index (bool): Whether ``in_index`` beside the number says which of the outputs is read.
+            Otherwise that is told from the old widths. Defaults to False.
     """
-    node: dict
+    path: tuple
     key: str
     name: str
     by_index: bool = False
@@ -123,10 +123,10 @@ class Toolbox(ABC):
         Yields:
             Reader: For each number.
         """
-        for key, value in part.items():
-            for head in as_list(value) if key.endswith('head') else ():
-                if isinstance(head, dict) and 'in_channels' in head:
-                    yield Reader(head, 'in_channels', f'its head {head.get("type")}')
+        for key in part:
+            for path, head in dicts_at(part, key) if key.endswith('head') else ():
+                if 'in_channels' in head:
+                    yield Reader(path, 'in_channels', f'its head {type_name(head)}')
 
     def rgb_key(self, preprocessor: dict) -> str:
         """The key by which a data preprocessor turns BGR into RGB."""

@@ -7,7 +7,7 @@ import numpy as np
 import torch
 from mmengine import Config
 
-from ..cfg.tree import as_list, type_name, typed
+from ..cfg.tree import dicts_at, type_name, typed
 from ..errors import UserError
 from .base import (
     PAIRED,
@@ -47,11 +47,12 @@ class MMDetection(Toolbox):
     def readers(self, part: dict) -> Iterator:
         """The heads of a detector without neck; RoI heads read through their RoI extractors."""
         yield from super().readers(part)
-        for name, child in (part.get('roi_head') or {}).items():
+        roi_head = part.get('roi_head') or {}
+        for name in roi_head:
             key = 'out_channels' if name.endswith('roi_extractor') else 'in_channels'
-            for node in as_list(child):
-                if isinstance(node, dict) and key in node:
-                    yield Reader(node, key, f'its {name}')
+            for path, node in dicts_at(roi_head, name):
+                if key in node:
+                    yield Reader(('roi_head', *path), key, f'its {name}')
 
     def rgb_key(self, preprocessor: dict) -> str:
         """The one of re-identification is named as classifiers' are."""

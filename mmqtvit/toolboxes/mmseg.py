@@ -7,7 +7,7 @@ import numpy as np
 import torch
 from mmengine import Config
 
-from ..cfg.tree import as_list, type_name
+from ..cfg.tree import as_list, dicts_at, type_name
 from ..errors import UserError
 from .base import Reader, Toolbox, class_name, num_classes_of, register, sample_meta
 
@@ -50,11 +50,12 @@ class MMSegmentation(Toolbox):
     def readers(self, part: dict) -> Iterator:
         """The decode and auxiliary heads, and the heads inside them that read the backbone."""
         for key in ('decode_head', 'auxiliary_head'):
-            for head in as_list(part.get(key)):
-                inside = [child for child in head.values()
+            for path, head in dicts_at(part, key):
+                inside = [((*path, name), child) for name, child in head.items()
                           if isinstance(child, dict) and 'in_index' in child]
-                for node in ([head] if 'in_channels' in head else []) + inside:
-                    yield Reader(node, 'in_channels', f'its head {type_name(node)}', by_index=True)
+                for place, node in ([(path, head)] if 'in_channels' in head else []) + inside:
+                    yield Reader(place, 'in_channels', f'its head {type_name(node)}',
+                                 by_index=True)
 
     def make_samples(self, part: dict, size: tuple, num_images: int, device: str = 'cpu',
                      cfg: Optional[dict] = None) -> list:

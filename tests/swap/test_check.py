@@ -9,7 +9,7 @@ from mmengine.registry import MODELS
 
 from mmqtvit.cfg.read import read_config
 from mmqtvit.errors import UserError
-from mmqtvit.swap import CheckFailed, check_config, plan_swap
+from mmqtvit.swap import CheckFailed, check_config, swap_backbone
 
 from ..helpers.toy import write_toy
 
@@ -42,7 +42,7 @@ def test_at_the_configs_own_size(toolbox, tmp_path):
 @pytest.mark.parametrize('config, size', LOSS_STEPS)
 def test_swapped_configs_take_a_loss_step(config, size):
     before = dict(MessageHub.get_current_instance().runtime_info)
-    check = check_config(plan_swap(read_config(config), 'b0').cfg, size)
+    check = check_config(swap_backbone(read_config(config), 'b0'), size)
     assert check.loss > 0
     assert MessageHub.get_current_instance().runtime_info == before
 
@@ -64,9 +64,9 @@ def test_reads_the_weights(tmp_path):
     torch.save(MODELS.build(cfg.model.backbone).state_dict(), good)
     torch.save({'conv': torch.zeros(1)}, bad)
     arch = cfg.model.backbone.arch.to_dict()
-    assert check_config(plan_swap(cfg, arch, good).cfg, loss=False)
+    assert check_config(swap_backbone(cfg, arch, good), loss=False)
     with pytest.raises(CheckFailed, match=f'initialising the model fails: UserError: {bad}'):
-        check_config(plan_swap(cfg, arch, bad).cfg)
+        check_config(swap_backbone(cfg, arch, bad))
 
 
 def test_needs_a_toolbox(tmp_path):

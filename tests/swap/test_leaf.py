@@ -8,7 +8,7 @@ from mmengine.config import ConfigDict
 
 from mmqtvit.cfg.read import read_config
 from mmqtvit.errors import UserError
-from mmqtvit.swap import plan_swap, write_leaf
+from mmqtvit.swap import swap_backbone, write_leaf
 from mmqtvit.swap.leaf import base_reference, commented, difference, source
 
 from ..helpers.toy import write_toy
@@ -42,6 +42,14 @@ def test_remarks_are_wrapped():
     assert all(len(line) <= 100 for line in text.splitlines())
 
 
+@pytest.mark.parametrize('value', [
+    float('inf'), -float('inf'), {"it's": 1}, {'lambda': 1}, {1: 2}, dict(z=1, a=2)])
+def test_source_is_read_as_what_it_was(value):
+    again = eval(source(value))
+    assert again == value
+    assert not isinstance(value, dict) or list(again) == list(value)
+
+
 def test_tuples_and_lists_differ():
     assert difference(dict(a=(1, 2)), dict(a=[1, 2])) == dict(a=[1, 2])
     assert source((1, )) == '(1,)'
@@ -57,7 +65,7 @@ def without_scopes(node):
 def test_leaf_on_a_toolbox(tmp_path):
     name = 'mmseg::upernet/upernet_r50_4xb4-160k_ade20k-512x512.py'
     cfg = read_config(name)
-    swapped = plan_swap(cfg).cfg
+    swapped = swap_backbone(cfg)
     path = tmp_path / 'leaf.py'
     write_leaf(str(path), name, cfg, swapped, ['why'])
     text = path.read_text()
@@ -66,7 +74,7 @@ def test_leaf_on_a_toolbox(tmp_path):
     assert '_delete_=True' in text and 'pretrained=None' in text
     again = Config.fromfile(path)
     assert without_scopes(again.to_dict()) == without_scopes(swapped.to_dict())
-    assert plan_swap(again).cfg.to_dict() == again.to_dict()
+    assert swap_backbone(again).to_dict() == again.to_dict()
     again.dump(tmp_path / 'dumped.py')
     assert Config.fromfile(tmp_path / 'dumped.py').to_dict() == again.to_dict()
 
@@ -96,7 +104,7 @@ optim_wrapper = dict(optimizer=dict(_delete_=True, type='AdamW', lr=1e-3))
 
 def test_a_config_of_ones_own(own_config, tmp_path):
     cfg = read_config(str(own_config))
-    swapped = plan_swap(cfg, ARCH).cfg
+    swapped = swap_backbone(cfg, ARCH)
     path = tmp_path / 'elsewhere' / 'leaf.py'
     write_leaf(str(path), str(own_config), cfg, swapped)
     assert "_base_ = '../mine/own.py'" in path.read_text()
@@ -104,7 +112,7 @@ def test_a_config_of_ones_own(own_config, tmp_path):
     assert again.to_dict() == swapped.to_dict()
     assert again.model.decode_head.in_channels == 24
     assert again.optim_wrapper.optimizer == dict(type='AdamW', lr=1e-3)
-    assert plan_swap(again, ARCH).cfg.to_dict() == swapped.to_dict()
+    assert swap_backbone(again, ARCH).to_dict() == swapped.to_dict()
 
 
 def test_a_config_of_the_new_style_is_written_whole(tmp_path):
@@ -123,13 +131,13 @@ with read_base():
     from .base_model import *
 """)
     cfg = read_config(str(config))
-    swapped = plan_swap(cfg, ARCH).cfg
+    swapped = swap_backbone(cfg, ARCH)
     path = tmp_path / 'leaf.py'
     write_leaf(str(path), str(config), cfg, swapped)
     again = read_config(str(path))
     assert again.to_dict() == swapped.to_dict()
     assert again.model.neck.in_channels == [8, 8, 16, 24]
-    assert plan_swap(again, ARCH).cfg.to_dict() == swapped.to_dict()
+    assert swap_backbone(again, ARCH).to_dict() == swapped.to_dict()
 
 
 def test_base_reference(tmp_path):

@@ -4,6 +4,7 @@ import pytest
 
 from mmqtvit.backbones import zoo
 from mmqtvit.swap.normalise import set_normalisation
+from mmqtvit.toolboxes import get_toolbox
 
 CAFFE = dict(mean=[103.53, 116.28, 123.675], std=[1., 1., 1.])
 IMAGENET = {key: list(zoo.IMAGENET[key]) for key in ('mean', 'std')}
@@ -12,16 +13,18 @@ IMAGENET = {key: list(zoo.IMAGENET[key]) for key in ('mean', 'std')}
 def normalised(model, scope='mmdet', strides=(32, 32), **cfg):
     model.setdefault('backbone', dict(type='ResNet'))
     cfg['model'] = model
-    return set_normalisation(cfg, model, model, scope, strides), cfg
+    changes = set_normalisation(cfg, ('model', ), get_toolbox(scope), strides)
+    return changes.warnings, changes.apply(cfg)
 
 
 @pytest.mark.parametrize('scope, key', [
     ('mmdet', 'bgr_to_rgb'), ('mmseg', 'bgr_to_rgb'), ('mmpretrain', 'to_rgb')])
 def test_in_the_preprocessor(scope, key):
     model = dict(data_preprocessor=dict(type='P', rgb_to_bgr=True, **CAFFE))
-    warnings, _ = normalised(model, scope)
+    warnings, cfg = normalised(model, scope)
     assert not warnings
-    assert model['data_preprocessor'] == {'type': 'P', 'rgb_to_bgr': False, key: True, **IMAGENET}
+    assert cfg['model']['data_preprocessor'] == {
+        'type': 'P', 'rgb_to_bgr': False, key: True, **IMAGENET}
 
 
 def test_at_the_top_level():
@@ -49,9 +52,9 @@ def test_in_the_pipeline_and_then_not_twice():
 def test_images_of_other_channels_keep_their_own():
     four = dict(type='P', mean=[0.] * 4, std=[1.] * 4, size_divisor=16)
     model = dict(backbone=dict(type='ResNet', in_channels=4), data_preprocessor=dict(four))
-    warnings, _ = normalised(model, 'mmseg', strides=(8, 32))
+    warnings, cfg = normalised(model, 'mmseg', strides=(8, 32))
     assert 'images have 4 channels' in warnings[0]
-    assert model['data_preprocessor'] == dict(four, size_divisor=32)
+    assert cfg['model']['data_preprocessor'] == dict(four, size_divisor=32)
 
 
 def test_says_if_nothing_normalises():

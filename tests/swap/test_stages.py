@@ -6,6 +6,7 @@ from mmqtvit.swap.probe import Level
 from mmqtvit.swap.readers import match_channels
 from mmqtvit.swap.refuse import SwapRefused
 from mmqtvit.swap.stages import choose_stages
+from mmqtvit.toolboxes import get_toolbox
 
 STRIDES = (4, 8, 16, 32)
 
@@ -16,7 +17,8 @@ def levels(*strides):
 
 def choose(found, natural=None, scope='mmseg', **part):
     part = {'backbone': dict(type='Net'), **part}
-    return choose_stages(levels(*found), levels(*(natural or found)), STRIDES, scope, part)
+    return choose_stages(levels(*found), levels(*(natural or found)), STRIDES,
+                         get_toolbox(scope), part)
 
 
 @pytest.mark.parametrize('scope', ['mmdet', 'mmseg'])

@@ -1,7 +1,6 @@
-"""Config in, config out: the backbone exchanged, and all that depends on it."""
+"""Plans the exchange of a backbone, and applies the plan to a config."""
 
-import copy
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Optional, Union
 
@@ -9,34 +8,37 @@ from mmengine import Config
 
 from ..backbones.arch import NUM_STAGES
 from ..backbones.zoo import family_of
+from ..cfg.tree import at
 from ..errors import UserError
-from ..toolboxes import get_toolbox, require_toolbox
+from ..toolboxes import Toolbox, require_toolbox
+from .changes import Changes
 from .normalise import set_normalisation
-from .probe import Probe, build_without_weights, probe
+from .probe import BackboneProfile, build_without_weights, probe
 from .readers import adapt_readers
 from .recipe import adapt_optimizer, forget_weights, new_backbone
-from .refuse import find_backbone
+from .refuse import locate_backbone
 from .stages import choose_stages
 
 DILATION_KEYS = ('strides', 'dilations', 'contract_dilation', 'output_stride')
 
 
 @dataclass(frozen=True)
-class Swap:
-    """A swapped config and what is to be told of it.
+class Plan:
+    """What a swap will change in a config.
 
     Args:
-        cfg (Config): The new config.
-        old (Probe): The old backbone.
-        new (Probe): The new one.
-        notes (list[str]): What is gone and why.
-        warnings (list[str]): Where the meaning of the config changes.
+        old (BackboneProfile): The old backbone.
+        new (BackboneProfile): The new one.
+        changes (Changes): New values, and what the user is told of them.
     """
-    cfg: Config
-    old: Probe
-    new: Probe
-    notes: list = field(default_factory=list)
-    warnings: list = field(default_factory=list)
+    old: BackboneProfile
+    new: BackboneProfile
+    changes: Changes
+
+    def apply(self, cfg: Config) -> Config:
+        """The swapped config; ``cfg``, for which the plan was made, stays as it is."""
+        return Config(
+            self.changes.apply(cfg.to_dict()), cfg_text=cfg.text, filename=cfg.filename)
 
 
 def swap_backbone(cfg: Config,
@@ -68,36 +70,36 @@ def swap_backbone(cfg: Config,
         >>> cfg.model.neck.in_channels
         [32, 64, 128, 256]
     """
-    return plan_swap(cfg, arch, checkpoint).cfg
+    return plan_swap(cfg, arch, checkpoint).apply(cfg)
 
 
 def plan_swap(cfg: Config,
               arch: Union[str, dict] = 'qtvit1',
-              checkpoint: Optional[str] = None) -> Swap:
-    """Like :func:`swap_backbone`, but returns what is to be told as well."""
+              checkpoint: Optional[str] = None) -> Plan:
+    """Find out what :func:`swap_backbone` has to change; arguments and errors are the same."""
     cls = family_of(arch).cls
     if checkpoint and '://' not in str(checkpoint) and not Path(checkpoint).is_file():
         raise UserError(f'there is no checkpoint {checkpoint}')
     toolbox = require_toolbox(cfg)
     scope = toolbox.name
-    data = copy.deepcopy(cfg.to_dict())
-    model = data.get('model')
-    part = find_backbone(model)
+    data = cfg.to_dict()
+    path = locate_backbone(data)
+    part = at(data, path)
     size = toolbox.image_size(cfg)
     old = probe(part['backbone'], scope, size)
     strides = probe_strides(cls, arch)
-    stages, warnings = choose_stages(old.levels, _undilated(part['backbone'], old, scope, size),
-                                     strides, scope, part)
-    backbone, said = new_backbone(part['backbone'], arch, stages, checkpoint)
+    stages, warnings = choose_stages(old.levels, _undilated(part['backbone'], old, toolbox, size),
+                                     strides, toolbox, part)
+    backbone, more = new_backbone(part['backbone'], arch, stages, checkpoint)
     new = probe(backbone, scope, size)
-    warnings += said + adapt_readers(part, old.levels, new.levels, scope)
-    part['backbone'] = backbone
-    notes = forget_weights(data, model, part)
     deepest = max(level.stride or 0 for level in old.levels), max(strides[i] for i in stages)
-    warnings += set_normalisation(data, model, part, scope, deepest)
-    notes += adapt_optimizer(
-        data, old, new, _other_parameters(data, part, scope), checkpoint)
-    return Swap(Config(data, cfg_text=cfg.text, filename=cfg.filename), old, new, notes, warnings)
+    changes = (Changes((((*path, 'backbone'), backbone), ), warnings=(*warnings, *more))
+               + adapt_readers(part, old.levels, new.levels, toolbox).below(path)
+               + forget_weights(data, path)
+               + set_normalisation(data, path, toolbox, deepest))
+    others = _other_parameters(changes.apply(data), path, scope)
+    changes += adapt_optimizer(data, old, new, others, checkpoint)
+    return Plan(old, new, changes)
 
 
 def probe_strides(cls: type, arch: Union[str, dict]) -> tuple:
@@ -113,25 +115,25 @@ def probe_strides(cls: type, arch: Union[str, dict]) -> tuple:
         raise UserError(str(error)) from error
 
 
-def _undilated(backbone: dict, old: Probe, scope: str, size: tuple) -> tuple:
+def _undilated(backbone: dict, old: BackboneProfile, toolbox: Toolbox, size: tuple) -> tuple:
     """The levels that the backbone would have without dilation."""
     plain = {key: value for key, value in backbone.items() if key not in DILATION_KEYS}
-    if get_toolbox(scope).exact_strides or get_toolbox(scope).reads_last or plain == backbone:
+    if toolbox.exact_strides or toolbox.reads_last or plain == backbone:
         return old.levels
     try:
-        levels = probe(plain, scope, size).levels
-    except UserError:  # other arguments fit its strides only
+        levels = probe(plain, toolbox.name, size).levels
+    except UserError:  # its other arguments may require the strides that were left out
         return old.levels
     return levels if len(levels) == len(old.levels) else old.levels
 
 
-def _other_parameters(data: dict, part: dict, scope: str) -> tuple:
+def _other_parameters(data: dict, path: tuple, scope: str) -> tuple:
     """Names of the new model's parameters outside the backbone; none where it does not build."""
     wrapper = data.get('optim_wrapper') or {}
     if not (wrapper.get('paramwise_cfg') or {}).get('custom_keys'):
         return ()
     try:
-        built = build_without_weights(part, scope, 'meta')
+        model = build_without_weights(at(data, path), scope, 'meta')
     except Exception:  # then keys that only the heads could use are dropped with the others
         return ()
-    return tuple(name for name, _ in built.named_parameters() if not name.startswith('backbone.'))
+    return tuple(name for name, _ in model.named_parameters() if not name.startswith('backbone.'))

@@ -6,42 +6,45 @@ from typing import Any
 from mmengine import Config
 from rich.table import Table
 
+from ..cfg.tree import at, type_name
 from .leaf import difference, source
-from .probe import Probe
-from .refuse import find_backbone, type_name
-from .swap import Swap
+from .plan import Plan
+from .probe import BackboneProfile
+from .refuse import locate_backbone
 
 MAX_WIDTH = 60
 
 
-def summary_table(cfg: Config, swap: Swap) -> Table:
+def summary_table(before: Config, after: Config, plan: Plan) -> Table:
     """Both backbones: outputs, parameters, multiply–adds."""
     table = _table('', 'backbone')
-    names = [_described(find_backbone(one.model)['backbone']) for one in (cfg, swap.cfg)]
-    table.add_row('type', *names)
-    table.add_row('stride: channels', _levels(swap.old), _levels(swap.new))
-    table.add_row('parameters, M', *(f'{one.parameters / 1e6:.2f}' for one in (swap.old, swap.new)))
-    height, width = swap.new.size
+    both = plan.old, plan.new
+    table.add_row('type', *(_described(_backbone(cfg)) for cfg in (before, after)))
+    table.add_row('stride: channels', *(_levels(one) for one in both))
+    table.add_row('parameters, M', *(f'{one.parameters / 1e6:.2f}' for one in both))
+    height, width = plan.new.size
     table.add_row(f'multiply–adds at {height}×{width}, G', *(
-        'not counted' if one.macs is None else f'{one.macs / 1e9:.2f}'
-        for one in (swap.old, swap.new)))
+        'not counted' if one.macs is None else f'{one.macs / 1e9:.2f}' for one in both))
     return table
 
 
-def change_table(cfg: Config, swap: Swap) -> Table:
+def change_table(before: Config, after: Config) -> Table:
     """All other values that the swap changes."""
     table = _table('key', 'config')
-    old = cfg.to_dict()
-    for key, value in _leaves(difference(old, swap.cfg.to_dict()), old):
+    old = before.to_dict()
+    for key, value in _leaves(difference(old, after.to_dict()), old):
         table.add_row(key, _short(_value_at(old, key)), _short(value))
     return table
 
 
-def comments(config: str, swap: Swap) -> list:
+def comments(config: str, after: Config, plan: Plan) -> list:
     """Lines for the top of the written config."""
-    backbone = find_backbone(swap.cfg.model)['backbone']
-    lines = [f'{config} with {_described(backbone)} as backbone.']
-    return lines + [f'{remark}.' for remark in swap.notes + swap.warnings]
+    lines = [f'{config} with {_described(_backbone(after))} as backbone.']
+    return lines + [f'{remark}.' for remark in plan.changes.notes + plan.changes.warnings]
+
+
+def _backbone(cfg: Config) -> dict:
+    return at(cfg, locate_backbone(cfg))['backbone']
 
 
 def _table(first: str, title: str) -> Table:
@@ -56,10 +59,10 @@ def _described(backbone: dict) -> str:
     return ' '.join([type_name(backbone), *(text for text in details if len(text) < 20)])
 
 
-def _levels(probe: Probe) -> str:
+def _levels(profile: BackboneProfile) -> str:
     return ', '.join(
         f'{level.stride}: {level.channels}' if level.stride else f'no map: {level.channels}'
-        for level in probe.levels)
+        for level in profile.levels)
 
 
 def _leaves(changes: dict, old: Any, prefix: str = '') -> Iterator:

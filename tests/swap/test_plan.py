@@ -1,5 +1,7 @@
 """Configs of the toolboxes, swapped."""
 
+from dataclasses import FrozenInstanceError
+
 import pytest
 from mmengine import Config
 
@@ -19,6 +21,11 @@ def checkpoint(tmp_path):
     return str(path)
 
 
+def planned(cfg):
+    plan = plan_swap(cfg)
+    return plan, plan.apply(cfg)
+
+
 def test_detector(checkpoint):
     cfg = read_config(RETINANET)
     before = cfg.to_dict()
@@ -33,19 +40,39 @@ def test_detector(checkpoint):
 
 
 def test_nothing_is_frozen_without_weights():
-    swap = plan_swap(read_config(RETINANET))
-    assert 'frozen_stages' not in swap.cfg.model.backbone
-    assert any('nothing is frozen' in warning for warning in swap.warnings)
-    assert plan_swap(swap.cfg).cfg.to_dict() == swap.cfg.to_dict()
+    plan, swapped = planned(read_config(RETINANET))
+    assert 'frozen_stages' not in swapped.model.backbone
+    assert any('nothing is frozen' in warning for warning in plan.changes.warnings)
+    assert mmqtvit.swap_backbone(swapped).to_dict() == swapped.to_dict()
 
 
 def test_counts_of_both_backbones():
-    swap = plan_swap(read_config(RETINANET), 'b1')
-    assert swap.old.parameters == 23508032  # ResNet-50 without classifier
-    assert swap.old.size == swap.new.size == (800, 1344)
+    plan = plan_swap(read_config(RETINANET), 'b1')
+    assert plan.old.parameters == 23508032  # ResNet-50 without classifier
+    assert plan.old.size == plan.new.size == (800, 1344)
     # 4.09 G at 224×224, in proportion to the pixels.
-    assert swap.old.macs == pytest.approx(4.087e9 * 800 * 1344 / 224**2, rel=0.01)
-    assert 0 < swap.new.macs < swap.old.macs / 5
+    assert plan.old.macs == pytest.approx(4.087e9 * 800 * 1344 / 224**2, rel=0.01)
+    assert 0 < plan.new.macs < plan.old.macs / 5
+
+
+def assert_no_place_is_set_twice(plan):
+    """Else the result would depend on the order of the changes."""
+    places = [path for path, _ in plan.changes.values]
+    for index, place in enumerate(places):
+        for other in places[:index]:
+            assert place[:len(other)] != other and other[:len(place)] != place
+
+
+def test_a_plan_is_a_value():
+    cfg = read_config(RETINANET)
+    plan, first = planned(cfg)
+    with pytest.raises(FrozenInstanceError):
+        plan.changes = None
+    before = cfg.to_dict()
+    first.model.neck.in_channels[0] = first.model.backbone.arch = 'changed afterwards'
+    assert cfg.to_dict() == before
+    second = plan.apply(cfg)
+    assert second.model.neck.in_channels == QTVIT1 and second.model.backbone.arch == 'qtvit1'
 
 
 @pytest.mark.parametrize('config, expected', [
@@ -86,13 +113,15 @@ def test_readers_follow(config, expected):
         with pytest.raises(SwapRefused, match='last stage of a ResNet'):
             plan_swap(cfg)
         return
-    model = plan_swap(cfg).cfg.model
+    plan, swapped = planned(cfg)
+    assert_no_place_is_set_twice(plan)
+    model = swapped.model
     for key, value in expected.items():
         node = model
         for name in key.split('.'):
             node = node[int(name)] if name.isdigit() else node[name]
         assert node == value, key
-    assert plan_swap(Config(dict(cfg.to_dict(), model=model))).cfg.model == model
+    assert mmqtvit.swap_backbone(Config(dict(cfg.to_dict(), model=model))).model == model
 
 
 @pytest.mark.parametrize('config, words', [
@@ -116,49 +145,49 @@ def test_refuses_with_the_cause(config, words):
 
 def test_learning_rate_of_the_backbone_reaches_our_parameters():
     cfg = read_config('mmdet::detr/detr_r50_8xb2-150e_coco.py')
-    swap = plan_swap(cfg)
-    keys = swap.cfg.optim_wrapper.paramwise_cfg.custom_keys
+    plan, swapped = planned(cfg)
+    keys = swapped.optim_wrapper.paramwise_cfg.custom_keys
     assert keys['backbone'] == dict(lr_mult=0.1, decay_mult=1.)
     assert keys['position_embedding'] == dict(lr_mult=0.1, decay_mult=0.)
-    assert any("'backbone' keeps lr_mult=0.1" in note for note in swap.notes)
+    assert any("'backbone' keeps lr_mult=0.1" in note for note in plan.changes.notes)
 
 
 def test_keys_of_the_old_parameters_are_dropped():
-    swap = plan_swap(read_config(
+    plan, swapped = planned(read_config(
         'mmseg::mask2former/mask2former_swin-t_8xb2-160k_ade20k-512x512.py'))
-    keys = swap.cfg.optim_wrapper.paramwise_cfg.custom_keys
+    keys = swapped.optim_wrapper.paramwise_cfg.custom_keys
     assert 'query_embed' in keys and 'level_embed' in keys and 'backbone' in keys
     assert not any('patch_embed' in key or 'stages' in key for key in keys)
-    assert len([note for note in swap.notes if 'patch_embed' in note]) == 1
+    assert len([note for note in plan.changes.notes if 'patch_embed' in note]) == 1
 
 
 def test_layer_decay_that_knows_other_backbones_is_dropped():
-    swap = plan_swap(read_config(
+    plan, swapped = planned(read_config(
         'mmseg::convnext/convnext-tiny_upernet_8xb2-amp-160k_ade20k-512x512.py'))
-    assert swap.cfg.optim_wrapper.constructor == 'DefaultOptimWrapperConstructor'
-    assert set(swap.cfg.optim_wrapper.paramwise_cfg) == {'custom_keys'}
-    assert any('decay_rate=0.9' in note for note in swap.notes)
+    assert swapped.optim_wrapper.constructor == 'DefaultOptimWrapperConstructor'
+    assert set(swapped.optim_wrapper.paramwise_cfg) == {'custom_keys'}
+    assert any('decay_rate=0.9' in note for note in plan.changes.notes)
 
 
 def test_weights_of_the_whole_old_model_are_dropped():
     cfg = read_config(RETINANET)
     cfg.load_from = 'retinanet.pth'
-    swap = plan_swap(cfg)
-    assert swap.cfg.load_from is None
-    assert any('load_from' in note for note in swap.notes)
+    plan, swapped = planned(cfg)
+    assert swapped.load_from is None
+    assert any('load_from' in note for note in plan.changes.notes)
 
 
 def test_padding_stays_a_multiple_of_the_deepest_stride():
     cfg = read_config('mmdet::faster_rcnn/faster-rcnn_r50-caffe-dc5_1x_coco.py')
     cfg.model.data_preprocessor.pad_size_divisor = 16
-    model = plan_swap(cfg).cfg.model
+    model = mmqtvit.swap_backbone(cfg).model
     assert model.data_preprocessor.pad_size_divisor == 16  # stride 16 before and after
     assert model.rpn_head.in_channels == model.roi_head.bbox_head.in_channels == 128
     assert model.roi_head.bbox_roi_extractor.out_channels == 128
     cfg = read_config('mmseg::fcn/fcn_r50-d8_4xb2-40k_cityscapes-512x1024.py')
     del cfg.model.data_preprocessor['size']
     cfg.model.data_preprocessor.size_divisor = 8
-    assert plan_swap(cfg).cfg.model.data_preprocessor.size_divisor == 32
+    assert mmqtvit.swap_backbone(cfg).model.data_preprocessor.size_divisor == 32
 
 
 @pytest.mark.parametrize('arch, checkpoint, words', [
