@@ -75,6 +75,19 @@ def quiet_toolbox(scope: str) -> Iterator[None]:
         yield
 
 
+@contextmanager
+def quiet() -> Iterator[None]:
+    """Without the toolboxes' warnings and lines of the log about what the user did not choose."""
+    disabled = logging.root.manager.disable
+    logging.disable(logging.WARNING)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter('ignore')
+            yield
+    finally:
+        logging.disable(disabled)
+
+
 def _in_ascii(error: UnicodeError) -> tuple:
     if not isinstance(error, UnicodeEncodeError):
         raise error

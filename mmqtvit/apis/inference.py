@@ -17,7 +17,7 @@ from ..cfg.datasets import dataset_leaves
 from ..cfg.device import adapt_to_device
 from ..cfg.tree import type_name
 from ..errors import UserError
-from ..terminal import quiet_toolbox
+from ..terminal import quiet, quiet_toolbox
 from ..toolboxes import Toolbox, require_toolbox
 from ..weights.read import read_checkpoint
 from ..weights.safe_load import allow_openmmlab_checkpoints
@@ -56,7 +56,8 @@ class Predictor:
         adapt_to_device(cfg, training=False)
         init_default_scope(self.toolbox.name)
         with allow_openmmlab_checkpoints(), quiet_toolbox(self.toolbox.name), explained(cfg):
-            self.inferencer = self.toolbox.build_inferencer(cfg, device)
+            with quiet():  # they warn of random weights, in place of which others come below
+                self.inferencer = self.toolbox.build_inferencer(cfg, device)
             meta = dataset_meta(cfg, weights)
         translated = translate(self.inferencer.model, weights, checkpoint, training=False)
         state_dict = (translated[0] if translated else
@@ -67,11 +68,9 @@ class Predictor:
         if self.classes and len(self.classes) < number:
             raise UserError(f'{checkpoint} or the data set names {len(self.classes)} classes, the '
                             f'model of the config has {number}')
-        self.inferencer.model.dataset_meta = meta
         if not plain:
             self.inferencer.model = deployed(self.inferencer.model, print)
-        if self.inferencer.visualizer is not None:
-            self.inferencer.visualizer.dataset_meta = meta
+        self.toolbox.set_dataset_meta(self.inferencer, meta)
 
     def __call__(self, image: np.ndarray) -> tuple:
         """Predict on one image.
@@ -170,14 +169,16 @@ def output_stems(images: Sequence, out: Path) -> list:
 
 
 def dataset_meta(cfg: Config, checkpoint: dict) -> dict:
-    """Class names and palette: of the checkpoint, else of the config's test data set.
+    """Class names, palette and what else is said of a data set.
+
+    It comes from the checkpoint, else from the config's test data set.
 
     Args:
         cfg (Config): One with a test data set.
         checkpoint (dict): As :func:`read_checkpoint` returns it.
 
     Returns:
-        dict: 'classes' and 'palette', None where neither has them.
+        dict: 'classes' and 'palette' among others, None where neither has them.
     """
     dataset = dict(cfg.test_dataloader.dataset, pipeline=[], lazy_init=True)
     own = DATASETS.build(dataset).metainfo
@@ -189,7 +190,8 @@ def dataset_meta(cfg: Config, checkpoint: dict) -> dict:
     fitting = [palette for palette in palettes
                if palette is not None and (classes is None or len(palette) == len(classes))]
     # mmdet takes a colour that is a list for a list of colours.
-    return dict(classes=classes, palette=list(map(tuple, fitting[0])) if fitting else None)
+    palette = list(map(tuple, fitting[0])) if fitting else None
+    return {**own, **kept, 'classes': classes, 'palette': palette}
 
 
 def _check_device(device: str) -> str:

@@ -1,7 +1,7 @@
 """The size of the images that a config feeds its model."""
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from mmengine import Config
@@ -21,8 +21,7 @@ SIZES = {
 }
 
 
-def config_image_size(cfg: Config, default: tuple, splits: Sequence, fixed: bool,
-                      steps: Mapping = {}) -> tuple:
+def config_image_size(cfg: Config, default: tuple, splits: Sequence, fixed: bool) -> tuple:
     """(height, width) in pixels of the batch that a config's model gets, as far as it says.
 
     It is the last size that a pipeline names, padded to a multiple of the preprocessor's divisor.
@@ -33,25 +32,22 @@ def config_image_size(cfg: Config, default: tuple, splits: Sequence, fixed: bool
         splits (Sequence[str]): Whose pipelines are asked, such as 'test'; the first that names a
             size counts.
         fixed (bool): Whether the size that the preprocessor has, if any, is that of every batch.
-        steps (dict[str, tuple[str, bool]]): Transforms of the toolbox that say a size, like
-            those in ``SIZES``. Defaults to {}.
     """
     preprocessor = (cfg.get('model') or {}).get('data_preprocessor') or {}
     divisor = preprocessor.get('pad_size_divisor') or preprocessor.get('size_divisor') or 1
     if preprocessor.get('size') and fixed:
         return _pair(preprocessor['size'])
     for split in splits:
-        sizes = list(_sizes((cfg.get(f'{split}_dataloader') or {}).get('dataset'),
-                            {**SIZES, **steps}))
+        sizes = list(_sizes((cfg.get(f'{split}_dataloader') or {}).get('dataset')))
         if sizes:
             return _padded(sizes[-1], divisor)
     return _padded(default, divisor)
 
 
-def _sizes(dataset: Any, steps: Mapping) -> Iterator:
+def _sizes(dataset: Any) -> Iterator:
     for _, leaf in dataset_leaves(dataset, ''):
         for step in leaf.get('pipeline') or ():
-            key, width_first = steps.get(type_name(step), (None, False))
+            key, width_first = SIZES.get(type_name(step), (None, False))
             value = step.get(key) if key else None
             if isinstance(value, (list, tuple)) and isinstance(value[0], (list, tuple)):
                 value = value[-1]

@@ -19,9 +19,10 @@ from ..backbones.zoo import is_own_name
 from ..cfg.device import replace_sync_bn
 from ..cfg.tree import at, type_name
 from ..errors import UserError
+from ..terminal import quiet
 from ..toolboxes import Toolbox, require_toolbox
 from ..weights.read import is_address
-from .probe import build_without_weights, quiet
+from .probe import build_without_weights
 from .refuse import locate_backbone
 
 NUM_PROPOSALS = 50

@@ -1,12 +1,10 @@
 """What a backbone gives: builds it and sends one image through."""
 
 import inspect
-import logging
 import math
 import pickle
-import warnings
-from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Optional
@@ -20,6 +18,7 @@ from torch.overrides import TorchFunctionMode
 
 from ..analysis.cost import cost
 from ..cfg.tree import type_name
+from ..terminal import quiet
 from .refuse import SwapRefused
 
 WEIGHT_KEYS = ('init_cfg', 'pretrained', 'checkpoint_path')
@@ -187,16 +186,3 @@ def _extra_inputs(backbone: nn.Module) -> str:
         parameter.name for parameter in parameters
         if parameter.default is parameter.empty and parameter.kind not in (
             parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD))
-
-
-@contextmanager
-def quiet() -> Iterator[None]:
-    """Without the toolboxes' warnings and lines of the log about what the user did not choose."""
-    disabled = logging.root.manager.disable
-    logging.disable(logging.WARNING)
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter('ignore')
-            yield
-    finally:
-        logging.disable(disabled)

@@ -55,8 +55,6 @@ class Toolbox(ABC):
         reads_last (bool): Whether a single output is pooled, so that any last map will do.
         default_size (tuple[int, int]): (height, width) in pixels where a config names no size.
         size_splits (tuple[str]): Whose pipelines say the size, the first that does.
-        size_steps (dict[str, tuple[str, bool]]): Transforms of its own that say a size: the
-            argument that has it, and whether as (width, height).
         fixed_size (bool): Whether ``data_preprocessor.size`` is the size of every batch.
         loads_files (bool): Whether its inferencer needs the pipeline's LoadImageFromFile.
         coco_package (str, optional): Through what it reads COCO's files and evaluates on them;
@@ -76,7 +74,6 @@ class Toolbox(ABC):
     reads_last = False
     default_size = (224, 224)
     size_splits = ('test', 'val', 'train')
-    size_steps = {}
     fixed_size = False
     loads_files = True
     coco_package = None
@@ -92,8 +89,7 @@ class Toolbox(ABC):
 
     def image_size(self, cfg: Config) -> tuple:
         """(height, width) in pixels of the batch that a config's model gets, as far as it says."""
-        return config_image_size(
-            cfg, self.default_size, self.size_splits, self.fixed_size, self.size_steps)
+        return config_image_size(cfg, self.default_size, self.size_splits, self.fixed_size)
 
     def head_classes(self, cfg: Config) -> dict:
         """Numbers of classes of the heads by key, such as 'model.bbox_head.num_classes'."""
@@ -234,6 +230,19 @@ class Toolbox(ABC):
 
         Loading would list what does not fit before it is judged.
         """
+
+    def set_dataset_meta(self, inferencer: Any, meta: dict) -> None:
+        """Tell an inferencer the names and colours of the data set that the model was trained on.
+
+        Args:
+            inferencer (Any): From :meth:`build_inferencer`.
+            meta (dict): 'classes' and 'palette', None where they are not known, and what else the
+                data set says.
+        """
+        names = {key: meta[key] for key in ('classes', 'palette')}
+        inferencer.model.dataset_meta = names
+        if inferencer.visualizer is not None:
+            inferencer.visualizer.dataset_meta = names
 
     def infer(self, inferencer: Any, image: np.ndarray) -> Any:
         """The sample that a model predicts on one image.

@@ -24,9 +24,16 @@ class MMPose(Toolbox):
     pip_options = ('--no-deps', )  # it declares chumpy, which does not build and is not needed
     exact_strides = True
     default_size = (256, 192)
-    size_steps = {'TopdownAffine': ('input_size', True), 'BottomupResize': ('input_size', True)}
     coco_package = 'xtcocotools'
     bound_models = {'PoseLifter': 'reads keypoints, not images'}
+
+    def image_size(self, cfg: Config) -> tuple:
+        """Of the crop: (height, width) in pixels. A step names it as (width, height)."""
+        for split in self.size_splits:
+            for step in typed(cfg.get(f'{split}_dataloader')):
+                if type_name(step) in ('TopdownAffine', 'BottomupResize'):
+                    return tuple(step['input_size'])[::-1]
+        return self.default_size
 
     def make_samples(self, part: dict, size: tuple, num_images: int, device: str = 'cpu',
                      cfg: Optional[dict] = None) -> list:
@@ -44,7 +51,8 @@ class MMPose(Toolbox):
             results = dict(
                 img=np.zeros((height, width, 3), np.uint8),
                 bbox=np.array([[0, 0, width, height]], np.float32),
-                bbox_score=np.ones(1, np.float32),
+                bbox_score=np.ones(1, np.float32), category_id=[1],
+                area=np.array([height * width], np.float32),
                 bbox_scale=np.array([[width, height]], np.float32),
                 keypoints=place * np.array([width, height], np.float32),
                 keypoints_visible=np.ones((1, number), np.float32),
@@ -66,6 +74,11 @@ class MMPose(Toolbox):
         cfg.setdefault('data_mode', dataset.get('data_mode', 'topdown'))
         cfg.setdefault('visualizer', dict(type='PoseLocalVisualizer', name='visualizer'))
         return Pose2DInferencer(cfg, None, device, det_model='whole_image')
+
+    def set_dataset_meta(self, inferencer: Any, meta: dict) -> None:
+        """Its visualiser takes more from it than the names: the skeleton."""
+        inferencer.model.dataset_meta = meta
+        inferencer.visualizer.set_dataset_meta(meta)
 
     def infer(self, inferencer: Any, image: np.ndarray) -> Any:
         """Its batches come with the images as they were given."""

@@ -1,11 +1,22 @@
-"""MMPose: a toolbox that came later, with one file."""
+"""MMPose, the extra: swapped, trained, tested and predicted with."""
+
+import json
 
 import pytest
+from mmengine import Config
 from mmengine.hub import get_config
+from mmengine.logging import MMLogger
 
+from mmqtvit import apis
+from mmqtvit.apis import load_config, train
+from mmqtvit.apis.inference import Predictor, predict
 from mmqtvit.swap import SwapRefused, plan_swap, swap_backbone
 from mmqtvit.toolboxes import get_toolbox
 
+from ..apis.test_images import written
+from ..apis.test_inference import checkpoint, nothing_left_over, picture  # noqa: F401
+from ..apis.test_runner import loaded
+from ..helpers.pose import NAMES, write_pose_toy
 from ..tools.test_command_lines import tool
 
 pytest.importorskip('mmpose', reason=f'MMPose is an extra: {get_toolbox("mmpose").installation}')
@@ -17,7 +28,11 @@ RTMPOSE = f'{BODY}rtmpose/coco/rtmpose-t_8xb256-420e_coco-256x192.py'
 
 
 def test_size_is_that_of_the_crop():
-    assert get_toolbox('mmpose').image_size(get_config(HEAT_MAP)) == (256, 192)
+    size = get_toolbox('mmpose').image_size
+    assert size(get_config(HEAT_MAP)) == (256, 192)
+    assert size(get_config(f'{BODY}rtmpose/body8/rtmpose-m_8xb256-420e_body8-384x288.py')) == (
+        384, 288)  # of data sets joined before the pipeline
+    assert size(Config(dict())) == (256, 192)
 
 
 def test_truth_is_what_the_training_data_give():
@@ -50,3 +65,66 @@ def test_keypoints_are_no_image():
                      'image-pose-lift_tcn_8xb64-200e_h36m.py')
     with pytest.raises(SwapRefused, match='PoseLifter reads keypoints, not images'):
         plan_swap(cfg)
+
+
+@pytest.fixture()
+def toy(tmp_path):
+    return write_pose_toy(tmp_path)
+
+
+@pytest.fixture()
+def predictor(toy, tmp_path):
+    cfg = load_config(toy)
+    return Predictor(cfg, checkpoint(tmp_path, cfg), 'cpu', -100.)
+
+
+def test_predicts_on_the_whole_image(predictor):
+    """As MMPose's own function does for an image without boxes."""
+    from mmpose.apis import inference_topdown
+    drawn, record, labels = predictor(picture())
+    assert drawn.shape == (40, 56, 3) and labels is None
+    instance, = record['instances']
+    assert instance['bbox'] == [0, 0, 56, 40]
+    assert [point['name'] for point in instance['keypoints']] == list(NAMES)
+    predictor.inferencer.model.cfg = predictor.inferencer.cfg
+    expected, = inference_topdown(predictor.inferencer.model, picture())
+    assert [[point['x'], point['y']] for point in instance['keypoints']] == (
+        expected.pred_instances.keypoints[0].tolist())
+    assert [point['score'] for point in instance['keypoints']] == pytest.approx(
+        expected.pred_instances.keypoint_scores[0].tolist())
+
+
+def test_keypoints_that_score_less_are_left_out(predictor):
+    points = predictor(picture())[1]['instances'][0]['keypoints']
+    predictor.score_thr = min(point['score'] for point in points)
+    assert len(predictor(picture())[1]['instances'][0]['keypoints']) < len(points)
+
+
+def test_no_word_of_the_weights_before_the_checkpoint(toy, tmp_path, capsys):
+    MMLogger._instance_dict.clear()  # one that has logged keeps what it may log
+    cfg = load_config(toy)
+    Predictor(cfg, checkpoint(tmp_path, cfg), 'cpu')
+    assert 'random' not in ''.join(capsys.readouterr())
+
+
+def test_what_is_written(predictor, tmp_path):
+    image = tmp_path / 'image.png'
+    written(image)
+    assert predict(predictor, [image], tmp_path / 'out') == ({}, {})
+    record = json.loads((tmp_path / 'out/image.json').read_text())
+    assert record['instances'][0]['keypoints'][0].keys() == {'label', 'name', 'score', 'x', 'y'}
+
+
+def test_trained_tested_and_predicted_with(toy, tmp_path, capsys):
+    train(loaded(toy, tmp_path))
+    weights = str(tmp_path / 'run/iter_4.pth')
+    metrics = apis.test(loaded(toy, tmp_path), weights, out=str(tmp_path / 'out.pkl'),
+                        show_dir=str(tmp_path / 'pictures'))
+    assert 0 <= metrics['PCK'] <= 1
+    assert (tmp_path / 'out.pkl').is_file()
+    assert list((tmp_path / 'pictures').rglob('*.[jp][pn]g'))
+    train(loaded(toy, tmp_path, **{'train_cfg.max_iters': 6}), resume=weights)
+    assert (tmp_path / 'run/iter_6.pth').is_file()
+    assert 'loading annotations' not in capsys.readouterr().out
+    _, record, _ = Predictor(load_config(toy), weights, 'cpu', -100.)(picture())
+    assert [point['name'] for point in record['instances'][0]['keypoints']] == list(NAMES)
