@@ -33,9 +33,9 @@ def main(argv: Optional[Sequence] = None) -> None:
     images = find_images(args.images)
     cfg = load_config(args.config, args.cfg_options)
     predictor = Predictor(cfg, args.checkpoint, args.device, args.score_thr, args.plain)
-    skipped, damaged = predict(predictor, images, args.out)
-    for path, reason in damaged.items():
-        print(f'{path} is damaged ({reason}); predicted on what can be read', file=sys.stderr)
+    skipped, noted = predict(predictor, images, args.out)
+    for path, wrong in noted.items():
+        print(f'{path} {wrong}', file=sys.stderr)
     for path, reason in skipped.items():
         print(f'{path} skipped: {reason}', file=sys.stderr)
     print(f'{len(images) - len(skipped)} of {len(images)} images predicted, see {args.out}')

@@ -95,8 +95,8 @@ def make_case(spec: str, size: tuple, mode: str, dtype: str, pass_: str, batch: 
     """Build one model and what is to be timed of it; arguments as in :class:`Plan`."""
     labels = {'model': spec, 'size': f'{size[0]}x{size[1]}', 'mode': mode, 'dtype': dtype,
               'pass': pass_}
-    images = torch.rand(batch, 3, *size, device=device)
-    return case_of(build_model(spec).to(device), images, labels)
+    model = build_model(spec).to(device)
+    return case_of(model, torch.rand(batch, model.in_channels, *size, device=device), labels)
 
 
 def case_of(model: nn.Module, images: Tensor, labels: dict) -> Case:
@@ -104,7 +104,7 @@ def case_of(model: nn.Module, images: Tensor, labels: dict) -> Case:
 
     Args:
         model (nn.Module): In evaluation mode; it may be changed.
-        images (Tensor): (B, 3, H, W), on the model's device.
+        images (Tensor): (B, C, H, W), on the model's device.
         labels (dict[str, str]): With 'mode', 'dtype' and 'pass', as in :class:`Plan`.
     """
     precision, dtype = nullcontext, labels['dtype']

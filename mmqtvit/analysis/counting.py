@@ -146,7 +146,8 @@ def count(build: Callable[[], nn.Module], size: tuple, progress: bool = False) -
     values, as proposals do: then a second one is built and runs on random numbers.
 
     Args:
-        build (Callable): Returns the model, which is called with images (1, 3, H, W).
+        build (Callable): Returns the model, which is called with images (1, C, H, W), where C
+            is its ``in_channels``, else 3.
         size (tuple[int, int]): (H, W) in pixels.
         progress (bool): Whether to show the layers go by. Defaults to False.
 
@@ -173,8 +174,9 @@ def _count(model: nn.Module, size: tuple, mode: AbstractContextManager, progress
                 module.register_forward_hook(lambda *_: bar.update() and None)
             if type(module).__name__.endswith('RoIExtractor'):
                 module.register_forward_pre_hook(lambda _, args: regions.append(len(args[1])))
+        images = torch.rand(1, getattr(model, 'in_channels', 3), *size)
         with mode, _watched_mmcv(uncounted), _ForeignOperators(uncounted):
-            tally = _Tally(model, cost(model, torch.rand(1, 3, *size)))
+            tally = _Tally(model, cost(model, images))
     parts = [part for part in tally.parts() if part.params or part.macs]
     return Count(tally.part(''), parts, uncounted, regions)
 

@@ -15,6 +15,7 @@ from ..cfg.device import replace_sync_bn
 from ..cfg.read import load_config
 from ..errors import UserError
 from ..toolboxes import Toolbox, get_toolbox, require_toolbox
+from ..toolboxes.base import image_channels
 
 TIMM = 'timm:'
 BACKBONE = '@backbone'
@@ -36,13 +37,14 @@ class WholeModel(nn.Module):
         super().__init__()
         self.model = model
         self.toolbox, self.cfg = toolbox, cfg
+        self.in_channels = image_channels(cfg)
 
     def forward(self, images: Tensor) -> object:
-        """Run backbone, neck and heads, the toolboxes' ``mode='tensor'``, on (B, 3, H, W)."""
+        """Run backbone, neck and heads, the toolboxes' ``mode='tensor'``, on (B, C, H, W)."""
         return self.model(images, self._samples(images), mode='tensor')
 
     def loss(self, images: Tensor) -> Tensor:
-        """Compute the loss of (B, 3, H, W) against made-up truth."""
+        """Compute the loss of (B, C, H, W) against made-up truth."""
         losses = self.model(images, self._samples(images), mode='loss')
         return self.model.parse_losses(losses)[0]
 
@@ -62,7 +64,7 @@ def build_model(spec: str, cfg_options: Optional[dict] = None) -> nn.Module:
         cfg_options (dict, optional): Changes to a config. Defaults to None.
 
     Returns:
-        nn.Module: In evaluation mode, called with images (B, 3, H, W).
+        nn.Module: In evaluation mode, called with images (B, ``in_channels``, H, W).
 
     Raises:
         UserError: If there is no such model.
@@ -88,9 +90,11 @@ def _build_timm(name: str) -> nn.Module:
         raise UserError(f'{TIMM}{name} needs timm, which is not installed: pip install timm'
                         ) from error
     try:
-        return timm.create_model(name, features_only=True)
+        model = timm.create_model(name, features_only=True)
     except Exception as error:  # of each architecture its own
         raise UserError(f'timm has no feature maps of {name!r}: {error}') from error
+    model.in_channels = 3
+    return model
 
 
 def _build_config(spec: str, cfg_options: Optional[dict]) -> nn.Module:
@@ -99,7 +103,9 @@ def _build_config(spec: str, cfg_options: Optional[dict]) -> nn.Module:
     backbone_only = path != spec
     with DefaultScope.overwrite_default_scope(cfg.default_scope), explained(cfg):
         if backbone_only:
-            return MODELS.build(cfg.model.backbone)
+            backbone = MODELS.build(cfg.model.backbone)
+            backbone.in_channels = image_channels(cfg.model)
+            return backbone
         return WholeModel(MODELS.build(cfg.model), get_toolbox(cfg.default_scope), cfg.model)
 
 

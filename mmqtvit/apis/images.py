@@ -2,7 +2,8 @@
 
 import glob
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from copy import copy
 from io import BytesIO
 from pathlib import Path
 from typing import Optional
@@ -52,24 +53,6 @@ def find_images(patterns: Sequence) -> list:
     return list(dict.fromkeys(found))
 
 
-def decode(data: bytes) -> Optional[np.ndarray]:
-    """Decode an image as mmcv does by default, with OpenCV.
-
-    Args:
-        data (bytes): Content of the file.
-
-    Returns:
-        np.ndarray | None: (H, W, 3), uint8, BGR, turned as its EXIF orientation says; None if
-        OpenCV cannot decode it.
-    """
-    if not data:
-        return None
-    try:
-        return cv2.imdecode(np.frombuffer(data, np.uint8), cv2.IMREAD_COLOR)
-    except cv2.error:  # of too many pixels
-        return None
-
-
 def damage(data: bytes) -> Optional[str]:
     """What is wrong with an image in the eyes of Pillow.
 
@@ -116,11 +99,32 @@ def is_turned(data: bytes) -> bool:
         return False
 
 
-def read_image(path: Path) -> tuple:
-    """Read an image for prediction: what OpenCV cannot decode, such as GIF, Pillow may.
+def cut_to_eight_bits(data: bytes, image: np.ndarray) -> Optional[str]:
+    """What remains of an image of more than eight bits that its loader has cut to eight.
+
+    Args:
+        data (bytes): Content of the file.
+        image (np.ndarray): As the loader gives it.
 
     Returns:
-        tuple[np.ndarray, str | None]: (H, W, 3), uint8, BGR; and what is wrong with the file.
+        str | None: The range of its values, and where to read what to do; None if nothing was cut.
+    """
+    if image.dtype != np.uint8 or not exceeds_eight_bits(data):
+        return None
+    return (f'its values arrive as {image.min()} to {image.max()} of 255; see "Your own data" in '
+            'README.md')
+
+
+def read_image(path: Path, load: Callable) -> tuple:
+    """Read an image for prediction: what OpenCV cannot decode, such as GIF, Pillow may.
+
+    Args:
+        path (Path): Of the file.
+        load (Callable): A loading step of a pipeline, such as mmcv's ``LoadImageFromFile``.
+
+    Returns:
+        tuple[np.ndarray, str | None]: (H, W) or (H, W, C), as the step gives it; and what is wrong
+        with the file, the rest of a sentence that begins with its name.
 
     Raises:
         UnreadableImage: If it cannot be read.
@@ -129,13 +133,42 @@ def read_image(path: Path) -> tuple:
         data = Path(path).read_bytes()
     except OSError as error:
         raise UnreadableImage(error.strerror) from error
-    image, wrong = decode(data), damage(data)
-    if image is not None:
-        return image, wrong
-    if wrong:
-        raise UnreadableImage(wrong)
+    wrong = damage(data)
     try:
-        with Image.open(BytesIO(data)) as other:
-            return np.asarray(other.convert('RGB'))[..., ::-1].copy(), None
-    except Exception as error:  # of too many pixels, and what each of the formats raises
-        raise UnreadableImage(str(error) or type(error).__name__) from error
+        image = load(dict(img_path=str(path)))['img']
+    except Exception as reason:  # each decoder raises errors of its own
+        if wrong:
+            raise UnreadableImage(wrong) from reason
+        other = copy(load)
+        other.imdecode_backend = 'pillow'
+        try:
+            image = other(dict(img_path=str(path)))['img']
+        except Exception as error:
+            raise UnreadableImage(f'{type(load).__name__}: {error!r}') from error
+    image = np.ascontiguousarray(image)  # Pillow's channels are turned round in place
+    if wrong:
+        return image, f'is damaged ({wrong}); what can be read was taken'
+    if cut := cut_to_eight_bits(data, image):
+        return image, f'has more than eight bits, which the config cuts to eight: {cut}'
+    return image, None
+
+
+def as_picture(image: np.ndarray) -> np.ndarray:
+    """Make of an image of any depth and number of channels one that can be drawn on.
+
+    Values that are not eight bits are stretched from the least to the greatest; of one or two
+    channels the first is shown in gray, of more than three the first three are shown.
+
+    Args:
+        image (np.ndarray): (H, W) or (H, W, C); the channels begin with B, G, R.
+
+    Returns:
+        np.ndarray: (H, W, 3), uint8, RGB.
+    """
+    image = image[..., None] if image.ndim == 2 else image
+    image = image[..., 2::-1] if image.shape[2] > 2 else image[..., :1].repeat(3, axis=2)
+    if image.dtype != np.uint8:
+        image = np.nan_to_num(image.astype(np.float32), posinf=0., neginf=0.)
+        image -= image.min()
+        image = (image * (255 / (image.max() or 1))).astype(np.uint8)
+    return np.ascontiguousarray(image)

@@ -1,6 +1,7 @@
 """Predicts on image files through the toolboxes' own inferencers."""
 
 import json
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Optional
@@ -10,7 +11,7 @@ import numpy as np
 import torch
 from mmengine import Config
 from mmengine.device import get_device
-from mmengine.registry import DATASETS, init_default_scope
+from mmengine.registry import DATASETS, TRANSFORMS, init_default_scope
 from tqdm import tqdm
 
 from ..cfg.datasets import dataset_leaves
@@ -23,8 +24,12 @@ from ..weights.read import read_checkpoint
 from ..weights.safe_load import allow_openmmlab_checkpoints
 from .checkpoint import check_match, translate
 from .deployed import deployed
-from .images import UnreadableImage, read_image
+from .images import UnreadableImage, as_picture, read_image
 from .runner import explained
+
+#: Options of a loading step that say where the files of a data set lie; those predicted on are
+#: here.
+REMOTE = ('backend_args', 'file_client_args')
 
 
 class Predictor:
@@ -52,10 +57,11 @@ class Predictor:
         self.toolbox, self.score_thr = require_toolbox(cfg), score_thr
         weights = read_checkpoint(checkpoint)
         device = _check_device(device or get_device())
-        _take_one_dataset(cfg, self.toolbox)
+        load = _take_loading_step(cfg, self.toolbox)
         adapt_to_device(cfg, training=False)
         init_default_scope(self.toolbox.name)
         with allow_openmmlab_checkpoints(), quiet_toolbox(self.toolbox.name), explained(cfg):
+            self.load = TRANSFORMS.build(load)
             with quiet():  # they warn of random weights, in place of which others come below
                 self.inferencer = self.toolbox.build_inferencer(cfg, device)
             meta = dataset_meta(cfg, weights)
@@ -76,7 +82,7 @@ class Predictor:
         """Predict on one image.
 
         Args:
-            image (np.ndarray): (H, W, 3), uint8, BGR.
+            image (np.ndarray): (H, W) or (H, W, C), as :attr:`load` gives it.
 
         Returns:
             tuple[np.ndarray, dict, np.ndarray | None]: The picture, (H, W, 3), RGB; what was
@@ -85,10 +91,9 @@ class Predictor:
         Raises:
             UserError: If the model predicts nothing of what is drawn here.
         """
-        rgb = np.ascontiguousarray(image[..., ::-1])
         sample = self.toolbox.infer(self.inferencer, image)
         picture, predicted, labels = self.toolbox.describe(
-            self.inferencer, rgb, sample, self.classes, self.score_thr)
+            self.inferencer, as_picture(image), sample, self.classes, self.score_thr)
         return picture, dict(height=image.shape[0], width=image.shape[1], **predicted), labels
 
 
@@ -103,20 +108,20 @@ def predict(predictor: Predictor, images: Sequence, out: Path) -> tuple:
         out (Path): Folder; made if it is not there.
 
     Returns:
-        tuple[dict, dict]: By path of the image why it was skipped, and what is wrong with one on
-        which was predicted all the same.
+        tuple[dict, dict]: By path of the image why it was skipped, and what is wrong with one that
+        was read all the same.
 
     Raises:
         UserError: If a picture would replace one of the images, or cannot be written, or the model
             fails on every image.
     """
     targets = output_stems(images, out)
-    skipped, damaged, failures = {}, {}, []
+    skipped, noted, failures = {}, {}, []
     try:
         Path(out).mkdir(parents=True, exist_ok=True)
         for path, target in tqdm(list(zip(images, targets)), desc='predicting', unit='image'):
             try:
-                image, wrong = read_image(path)
+                image, wrong = read_image(path, predictor.load)
                 _write(predictor(image), path, target)
             except UnreadableImage as reason:
                 skipped[path] = str(reason)
@@ -128,12 +133,12 @@ def predict(predictor: Predictor, images: Sequence, out: Path) -> tuple:
                 failures.append(skipped[path])
             else:
                 if wrong:
-                    damaged[path] = wrong
+                    noted[path] = wrong
     except OSError as error:
         raise UserError(f'cannot write into {out}: {error}') from error
     if failures and len(skipped) == len(images):
         raise UserError(f'the model of the config fails on every image: {failures[0]}')
-    return skipped, damaged
+    return skipped, noted
 
 
 def _write(predicted: tuple, path: Path, target: Path) -> None:
@@ -203,23 +208,32 @@ def _check_device(device: str) -> str:
     return device
 
 
-def _take_one_dataset(cfg: Config, toolbox: Toolbox) -> None:
-    """Leave of the test data its first set alone, whose pipeline the inferencers take."""
+def _take_loading_step(cfg: Config, toolbox: Toolbox) -> dict:
+    """Leave of the test data its first set alone, whose pipeline the inferencers take.
+
+    Returns:
+        dict: The step of the pipeline that reads images. The inferencers get arrays, so a plain one
+        takes its place.
+    """
     dataset = (cfg.get('test_dataloader') or {}).get('dataset')
     leaves = [leaf for _, leaf in dataset_leaves(dataset, 'test_dataloader.dataset')]
     if not leaves or not leaves[0].get('pipeline'):
         raise UserError('the config must have test_dataloader.dataset.pipeline, by which images '
                         'are prepared for the model')
-    for step in leaves[0].pipeline:  # the inferencers look for them by these names
-        if type_name(step) in ('LoadImageFromFile', 'LoadAnnotations', 'LoadDepthAnnotation'):
-            step.type = type_name(step)
+    cfg.test_dataloader.dataset, found = leaves[0], dict(type=toolbox.load_step)
+    for index, step in enumerate(leaves[0].pipeline):
+        if re.match('Load.*Image', type_name(step)):
+            leaves[0].pipeline[index] = dict(type=toolbox.load_step)
+            found = {key: value for key, value in step.items() if key not in REMOTE}
+        elif type_name(step) in ('LoadAnnotations', 'LoadDepthAnnotation'):
+            step.type = type_name(step)  # the inferencers look for them by these names
     steps = [type_name(step) for step in leaves[0].pipeline]
-    if toolbox.loads_files and not any('LoadImage' in step for step in steps):
-        raise UserError('test_dataloader.dataset.pipeline must have the step LoadImageFromFile, it '
-                        f'has {", ".join(steps)}')
+    if toolbox.loads_files and toolbox.load_step not in steps:
+        raise UserError('test_dataloader.dataset.pipeline must have the step '
+                        f'{toolbox.load_step}, it has {", ".join(steps)}')
     if not isinstance(cfg.get('model'), dict):
         raise UserError(f'the config must have a model, got model={cfg.get("model")}')
-    cfg.test_dataloader.dataset = leaves[0]
+    return found
 
 
 def _write_image(path: Path, image: np.ndarray) -> None:

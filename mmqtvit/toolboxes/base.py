@@ -56,7 +56,8 @@ class Toolbox(ABC):
         default_size (tuple[int, int]): (height, width) in pixels where a config names no size.
         size_splits (tuple[str]): Whose pipelines say the size, the first that does.
         fixed_size (bool): Whether ``data_preprocessor.size`` is the size of every batch.
-        loads_files (bool): Whether its inferencer needs the pipeline's LoadImageFromFile.
+        load_step (str): The step that reads an image, by its name in a pipeline.
+        loads_files (bool): Whether its inferencer needs that step in the pipeline.
         coco_package (str, optional): Through what it reads COCO's files and evaluates on them;
             'pycocotools' or one like it, which prints.
         collate (str, optional): Function by which its loaders join samples, if not mmengine's
@@ -75,6 +76,7 @@ class Toolbox(ABC):
     default_size = (224, 224)
     size_splits = ('test', 'val', 'train')
     fixed_size = False
+    load_step = 'LoadImageFromFile'
     loads_files = True
     coco_package = None
     collate = None
@@ -165,8 +167,7 @@ class Toolbox(ABC):
             dict: ``inputs``, images (C, H, W) of uint8, and ``data_samples``.
         """
         samples = self.make_samples(part, size, num_images, cfg=cfg)
-        channels = part['backbone'].get('in_channels', 3)
-        return dict(inputs=noise(size, len(samples), channels), data_samples=samples)
+        return dict(inputs=noise(size, len(samples), image_channels(part)), data_samples=samples)
 
     def forward(self, model: nn.Module, part: dict, batch: dict) -> Any:
         """Predict on a batch that went through the data preprocessor."""
@@ -339,6 +340,11 @@ def noise(size: tuple, num_images: int, channels: int = 3) -> list:
     generator = torch.Generator().manual_seed(0)
     return [torch.randint(0, 256, (channels, *size), dtype=torch.uint8, generator=generator)
             for _ in range(num_images)]
+
+
+def image_channels(part: dict) -> int:
+    """Channels of the images that a model takes, by the part of its config with the backbone."""
+    return (part.get('backbone') or {}).get('in_channels', 3)
 
 
 def num_classes_of(node: Any) -> int:

@@ -23,6 +23,7 @@ class MMPose(Toolbox):
     also = ('xtcocotools', 'json_tricks', 'munkres')
     pip_options = ('--no-deps', )  # it declares chumpy, which does not build and is not needed
     exact_strides = True
+    load_step = 'LoadImage'
     default_size = (256, 192)
     coco_package = 'xtcocotools'
     bound_models = {'PoseLifter': 'reads keypoints, not images'}

@@ -7,6 +7,7 @@ import cv2
 import numpy as np
 import pytest
 import torch
+from mmcv.transforms import LoadImageFromFile
 from mmengine.registry import MODELS, DefaultScope, init_default_scope
 from mmengine.structures import BaseDataElement, InstanceData
 from mmengine.visualization import Visualizer
@@ -226,6 +227,18 @@ def test_models_that_predict_something_else(toolbox, wanted):
         get_toolbox(toolbox).describe(None, picture(), sample, None, 0.3)
 
 
+class Answering:
+    """In place of a predictor: returns what a function says of an image."""
+
+    load = LoadImageFromFile()
+
+    def __init__(self, answer):
+        self.answer = answer
+
+    def __call__(self, image):
+        return self.answer(image)
+
+
 class TestFiles:
 
     @pytest.fixture()
@@ -254,7 +267,8 @@ class TestFiles:
         assert cv2.imread(str(out / 'x.jpg')).shape == (24, 32, 3)
 
     def test_many_classes_take_sixteen_bits(self, images, tmp_path):
-        predict(lambda image: (image, {}, np.full((4, 4), 300)), images[:1], tmp_path / 'out')
+        predict(Answering(lambda image: (image, {}, np.full((4, 4), 300))), images[:1],
+                tmp_path / 'out')
         labels = cv2.imread(str(tmp_path / 'out/x_labels.png'), cv2.IMREAD_UNCHANGED)
         assert labels.dtype == np.uint16 and (labels == 300).all()
 
@@ -274,17 +288,17 @@ class TestFiles:
                 raise result
             return np.zeros((*result, 3), np.uint8), {}, None
 
-        skipped, _ = predict(model, images, tmp_path / 'out')
+        skipped, _ = predict(Answering(model), images, tmp_path / 'out')
         assert skipped[images[0]] == 'RuntimeError: larger than input'
         assert sorted(path.stem for path in (tmp_path / 'out').glob('*.json')) == ['bad', 'x_2']
         results = iter([(1, 65536), (16, 16)])
-        skipped, _ = predict(model, images[:2], tmp_path / 'out')
+        skipped, _ = predict(Answering(model), images[:2], tmp_path / 'out')
         assert skipped == {images[0]: 'ValueError: 65536×1 pixels cannot be written as .jpg'}
         results = iter([ValueError('no')] * 2)
         with pytest.raises(UserError, match='fails on every image: ValueError: no'):
-            predict(model, images[:2], tmp_path / 'out')
+            predict(Answering(model), images[:2], tmp_path / 'out')
 
     def test_folder_that_cannot_be_written(self, images, tmp_path):
         (tmp_path / 'file').touch()
         with pytest.raises(UserError, match='cannot write into .*file'):
-            predict(lambda image: (image, {}, None), images[:1], tmp_path / 'file')
+            predict(Answering(lambda image: (image, {}, None)), images[:1], tmp_path / 'file')

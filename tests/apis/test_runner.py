@@ -5,7 +5,6 @@ import os
 import pickle
 import signal
 
-import numpy as np
 import pytest
 import torch
 import torch._dynamo
@@ -307,35 +306,9 @@ def test_data_are_looked_for_first(tmp_path):
 
 
 def test_classification(tmp_path):
-    rng = np.random.default_rng(0)
-    import cv2
-    for name in ('cat', 'dog'):
-        (tmp_path / 'data' / name).mkdir(parents=True)
-        for i in range(2):
-            cv2.imwrite(str(tmp_path / f'data/{name}/{i}.png'),
-                        rng.integers(0, 255, (32, 32, 3), dtype=np.uint8))
-    dataset = dict(type='CustomDataset', data_root=str(tmp_path / 'data'),
-                   pipeline=[dict(type='LoadImageFromFile'), dict(type='PackInputs')])
-    loader = dict(batch_size=2, num_workers=0, dataset=dataset,
-                  sampler=dict(type='DefaultSampler', shuffle=False))
-    config = dict(
-        default_scope='mmpretrain',
-        model=dict(type='ImageClassifier', data_preprocessor=dict(num_classes=2),
-                   backbone=dict(type='mmqtvit.QTViT', out_indices=(3, )),
-                   neck=dict(type='GlobalAveragePooling'),
-                   head=dict(type='LinearClsHead', num_classes=2, in_channels=256, topk=(1, ),
-                             loss=dict(type='CrossEntropyLoss'))),
-        train_dataloader=loader, test_dataloader=loader, test_cfg=dict(),
-        train_cfg=dict(by_epoch=True, max_epochs=1),
-        test_evaluator=dict(type='Accuracy', topk=(1, )),
-        optim_wrapper=dict(optimizer=dict(type='SGD', lr=0.01)),
-        default_hooks=dict(checkpoint=dict(type='CheckpointHook', interval=1),
-                           visualization=dict(type='VisualizationHook')),
-        visualizer=dict(type='UniversalVisualizer', name='visualizer', vis_backends=[]))
-    (tmp_path / 'cls.py').write_text('\n'.join(f'{k} = {v!r}' for k, v in config.items()))
-    path = str(tmp_path / 'cls.py')
+    path = write_toy(tmp_path, 'mmpretrain')
     train(loaded(path, tmp_path))
-    checkpoint = str(tmp_path / 'run/epoch_1.pth')
+    checkpoint = str(tmp_path / 'run/iter_4.pth')
     metrics = apis.test(loaded(path, tmp_path), checkpoint, out=str(tmp_path / 'a.pkl'),
                           show_dir=str(tmp_path / 'pictures'))
     assert 'accuracy/top1' in metrics

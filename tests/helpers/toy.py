@@ -1,4 +1,4 @@
-"""A segmentor and a detector that train in a second, and a handful of images for them."""
+"""A segmentor, a detector and a classifier that train in a second, and images for them."""
 
 import json
 from pathlib import Path
@@ -86,6 +86,35 @@ visualizer = dict(type='DetLocalVisualizer', name='visualizer',
                   vis_backends=[dict(type='LocalVisBackend')])
 """
 
+CLASSIFIER = """
+default_scope = 'mmpretrain'
+model = dict(
+    type='ImageClassifier',
+    data_preprocessor=dict(num_classes=2, mean=[128.] * 3, std=[64.] * 3, to_rgb=True),
+    backbone=BACKBONE,
+    neck=dict(type='GlobalAveragePooling'),
+    head=dict(type='LinearClsHead', num_classes=2, in_channels=16, topk=(1, ),
+              loss=dict(type='CrossEntropyLoss')))
+model['backbone']['out_indices'] = (3, )
+dataset = dict(
+    type='CustomDataset', data_root='ROOT/folders',
+    pipeline=[dict(type='LoadImageFromFile'), dict(type='PackInputs')])
+train_dataloader = dict(
+    batch_size=2, num_workers=0, dataset=dataset,
+    sampler=dict(type='InfiniteSampler', shuffle=True))
+val_dataloader = dict(
+    batch_size=1, num_workers=0, dataset=dataset,
+    sampler=dict(type='DefaultSampler', shuffle=False))
+test_dataloader = val_dataloader
+val_evaluator = test_evaluator = dict(type='Accuracy', topk=(1, ))
+visualizer = dict(type='UniversalVisualizer', name='visualizer',
+                  vis_backends=[dict(type='LocalVisBackend')])
+"""
+
+#: Of each toolbox the config and the class of its visualisation hook.
+CONFIGS = dict(mmseg=(SEGMENTOR, 'SegVisualizationHook'), mmdet=(DETECTOR, 'DetVisualizationHook'),
+               mmpretrain=(CLASSIFIER, 'VisualizationHook'))
+
 SCHEDULE = """
 train_cfg = dict(type='IterBasedTrainLoop', max_iters=4, val_interval=4)
 val_cfg = dict(type='ValLoop')
@@ -112,15 +141,18 @@ def write_toy(folder: Path, toolbox: str = 'mmseg') -> str:
     for i in range(4):
         label = np.repeat(np.arange(32, dtype=np.uint8) * 3 // 32, 32).reshape(32, 32)
         image = (label[..., None] * 80 + rng.integers(0, 60, (32, 32, 3))).astype(np.uint8)
-        cv2.imwrite(str(data / f'images/{i}.jpg'), image)
+        kind = data / 'folders' / ('cat', 'dog')[i % 2]
+        kind.mkdir(parents=True, exist_ok=True)
+        for path in (data / f'images/{i}.jpg', kind / f'{i}.jpg'):
+            cv2.imwrite(str(path), image)
         cv2.imwrite(str(data / f'labels/{i}.png'), label)
         records['images'].append(dict(id=i, file_name=f'{i}.jpg', width=32, height=32))
         records['annotations'].append(dict(
             id=i + 1, image_id=i, category_id=(3, 7)[i % 2], bbox=[4, 4, 16, 16], area=256,
             iscrowd=0, segmentation=[[4, 4, 20, 4, 20, 20, 4, 20]]))
     (data / 'boxes.json').write_text(json.dumps(records))
-    text = (SEGMENTOR if toolbox == 'mmseg' else DETECTOR) + SCHEDULE
-    hook = 'SegVisualizationHook' if toolbox == 'mmseg' else 'DetVisualizationHook'
+    text, hook = CONFIGS[toolbox]
+    text += SCHEDULE
     for old, new in (('BACKBONE', BACKBONE), ('ROOT', str(data)), ('HOOK', hook)):
         text = text.replace(old, new)
     path = folder / f'toy_{toolbox}.py'

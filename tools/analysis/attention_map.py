@@ -5,6 +5,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Optional
 
+from mmcv.transforms import LoadImageFromFile
+
 from mmqtvit.analysis.attention_maps import compute_maps, plot_maps
 from mmqtvit.apis import UserError, report_user_errors
 from mmqtvit.apis.images import UnreadableImage, read_image
@@ -33,7 +35,7 @@ def main(argv: Optional[Sequence] = None) -> None:
                         help='picture to write; default: %(default)s')
     args = parser.parse_args(argv)
     try:
-        image, _ = read_image(args.image)
+        image, _ = read_image(args.image, LoadImageFromFile())
     except UnreadableImage as reason:
         raise UserError(f'{args.image} cannot be read: {reason}') from reason
     size = tuple(args.size or image.shape[:2])

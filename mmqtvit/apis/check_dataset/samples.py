@@ -11,7 +11,7 @@ import numpy as np
 from PIL import Image, UnidentifiedImageError
 from torch.utils.data import Dataset
 
-from ..images import damage, exceeds_eight_bits, is_turned
+from ..images import cut_to_eight_bits, damage, is_turned
 from .findings import Finding
 
 IGNORED = None  # in place of the label of pixels without a class
@@ -146,11 +146,9 @@ def _check_image(sample: dict, path: str) -> list:
     data = Path(path).read_bytes()
     if wrong := damage(data):
         findings.append(Finding('damaged image', path, wrong, breaks=False))
-    elif sample['img'].dtype == np.uint8 and exceeds_eight_bits(data):
-        findings.append(Finding(
-            'image of more than eight bits, cut to eight by its loader', path,
-            f'its values arrive as {sample["img"].min()} to {sample["img"].max()} of 255; see '
-            '"Your own data" in README.md', breaks=False))
+    elif cut := cut_to_eight_bits(data, sample['img']):
+        findings.append(Finding('image of more than eight bits, cut to eight by its loader', path,
+                                cut, breaks=False))
     others = {}
     if sample.get('height') is not None and sample.get('width') is not None:
         others['annotation'] = (sample['height'], sample['width'])
