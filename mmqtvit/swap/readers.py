@@ -29,35 +29,34 @@ def adapt_readers(part: dict, old: Sequence, new: Sequence, toolbox: Toolbox) ->
     """
     if toolbox.is_classifier(part):
         return _adapt_classifier(part, old, new)
+    before, after = ([level.channels for level in levels] for levels in (old, new))
+    others = Changes(tuple(toolbox.dependent_values(part, before, after)))
     path, neck = next(dicts_at(part, 'neck'), ((), None))
     one_stride = len({level.stride for level in old}) == 1 and len(old) > 1
     if neck is None:
-        return _adapt_heads(part, old, new, [level.channels for level in new], toolbox)
+        return _adapt_heads(part, before, after, toolbox) + others
     if type_name(neck) not in PLAIN_NECKS or not one_stride:
-        changes, channels = _adapt_neck(part, path, neck, old, new)
-        return changes if channels is None else changes + _adapt_heads(
-            part, old, new, channels, toolbox)
+        return _adapt_neck(part, path, neck, before, after, toolbox) + others
     if toolbox.exact_strides:
         raise SwapRefused('a detector whose neck resizes maps of one stride')
     gone = Changes(((('neck', ), None), ), warnings=(
         f'the neck {type_name(neck)} is gone: it made a pyramid of maps of one stride, and the '
         'new backbone has a pyramid', ))
-    return gone + _adapt_heads(part, old, new, [level.channels for level in new], toolbox)
+    return gone + _adapt_heads(part, before, after, toolbox) + others
 
 
-def match_channels(expected: Any, old: Sequence, new: Sequence, reader: str) -> Any:
+def match_channels(expected: Any, before: Sequence, after: Sequence, reader: str) -> Any:
     """Translate what a reader expects: one number, or one for each of the levels it reads.
 
     Args:
         expected (int | list[int] | tuple[int]): The reader's old input channels.
-        old (Sequence[Level]): The old backbone's outputs.
-        new (Sequence[Level]): The new one's; may lack some of the last.
+        before (Sequence[int]): Channels of the old backbone's outputs.
+        after (Sequence[int]): Those of the new one's, which may lack some of the last.
         reader (str): The reader's name, for the message.
 
     Raises:
         SwapRefused: If the numbers are not those of the old backbone.
     """
-    before, after = [level.channels for level in old], [level.channels for level in new]
     if isinstance(expected, int):
         if expected in before[:len(after)]:
             return after[len(before[:len(after)]) - 1 - before[:len(after)][::-1].index(expected)]
@@ -70,52 +69,44 @@ def match_channels(expected: Any, old: Sequence, new: Sequence, reader: str) -> 
         for start in range(len(before) - len(asked) + 1):
             if asked == before[start:start + len(asked)]:
                 return kind(after[start:start + len(asked)])
-    raise SwapRefused(f'{reader} expects {expected} channels, but the backbone gives '
-                      f'{before}: the config does not fit together')
+    raise SwapRefused(f'{reader} expects {expected} channels, but it gets {list(before)}: '
+                      'the config does not fit together')
 
 
-def _adapt_heads(part: dict, old: Sequence, new: Sequence, channels: Sequence,
-                 toolbox: Toolbox) -> Changes:
+def _adapt_heads(part: dict, before: Sequence, after: Sequence, toolbox: Toolbox) -> Changes:
     """The heads that read the backbone, or a neck that passes its maps on.
 
     Args:
-        channels (Sequence[int]): Of the maps that the heads get.
+        before (Sequence[int]): Channels of the maps that the heads got.
+        after (Sequence[int]): Of those that they get.
     """
     values = []
     for reader in toolbox.readers(part):
         node = at(part, reader.path)
         if reader.by_index:
             values += [((*reader.path, key), value)
-                       for key, value in _by_index(node, channels).items()]
+                       for key, value in _by_index(node, after).items()]
         else:
             values.append(((*reader.path, reader.key),
-                           match_channels(node[reader.key], old, new, reader.name)))
+                           match_channels(node[reader.key], before, after, reader.name)))
     return Changes(tuple(values))
 
 
-def _adapt_neck(part: dict, path: tuple, neck: dict, old: Sequence,
-                new: Sequence) -> tuple:
-    """Adapt the first neck.
-
-    Returns:
-        tuple[Changes, list[int] | None]: And the channels that heads get from it, None where they
-        stay the same.
-    """
-    name, channels = type_name(neck), [level.channels for level in new]
-    if 'in_channels' not in neck:
-        if name not in POOLING_NECKS:
-            raise SwapRefused(f'its neck {name} has no in_channels, so what it reads is unknown')
-        return _pooled(part, old[-1].channels, new[-1].channels), None
-    values = [((*path, 'in_channels'),
-               match_channels(neck['in_channels'], old, new, f'its neck {name}'))]
-    from_neck = None
-    if name == 'JPU':  # passes on all maps but the last
-        width = neck.get('mid_channels', 512) * len(neck.get('dilations', (1, 2, 4, 8)))
-        from_neck = channels[neck.get('start_level', 0):-1] + [width]
-    if name == 'SSDNeck':  # passes on the backbone's maps and adds smaller ones
-        widths = type(neck['out_channels'])([*channels, *neck['out_channels'][len(old):]])
-        values += [((*path, 'out_channels'), widths), (('bbox_head', 'in_channels'), widths)]
-    return Changes(tuple(values)), from_neck
+def _adapt_neck(part: dict, path: tuple, neck: dict, before: Sequence, after: Sequence,
+                toolbox: Toolbox) -> Changes:
+    """The first neck, and the heads where it passes maps on."""
+    name = type_name(neck)
+    passed = [toolbox.passed_on(neck, channels) for channels in (before, after)]
+    if 'in_channels' in neck:
+        expected = match_channels(neck['in_channels'], before, after, f'its neck {name}')
+        changes = Changes((((*path, 'in_channels'), expected), ))
+    elif passed[0] is not None:
+        changes = Changes()
+    elif name in POOLING_NECKS:
+        return _pooled(part, before[-1], after[-1])
+    else:
+        raise SwapRefused(f'its neck {name} has no in_channels, so what it reads is unknown')
+    return changes if passed[0] is None else changes + _adapt_heads(part, *passed, toolbox)
 
 
 def _pooled(part: dict, before: int, after: int) -> Changes:
@@ -148,7 +139,8 @@ def _adapt_classifier(part: dict, old: Sequence, new: Sequence) -> Changes:
     if necks and 'in_channels' in necks[0] and not changes.values:
         path, neck = next(dicts_at(part, 'neck'))
         return changes + Changes((((*path, 'in_channels'), match_channels(
-            neck['in_channels'], old, new, f'its neck {type_name(neck)}')), ))
+            neck['in_channels'], [level.channels for level in old],
+            [level.channels for level in new], f'its neck {type_name(neck)}')), ))
     if not isinstance(head, dict) or 'in_channels' not in head:
         raise SwapRefused(f'its head {type_name(head)} has no in_channels, so what it reads is '
                           'unknown')

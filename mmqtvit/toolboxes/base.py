@@ -126,6 +126,31 @@ class Toolbox(ABC):
                 if 'in_channels' in head:
                     yield Reader(path, 'in_channels', f'its head {type_name(head)}')
 
+    def passed_on(self, neck: dict, channels: Sequence) -> Optional[list]:
+        """What heads get through a neck that passes on maps of the backbone.
+
+        Args:
+            neck (dict): The first neck of a model's config.
+            channels (Sequence[int]): Of the backbone's outputs.
+
+        Returns:
+            list[int] | None: Channels; None where the neck gives maps of a width of its own.
+        """
+        return None
+
+    def dependent_values(self, part: dict, before: Sequence, after: Sequence) -> Iterator:
+        """Other entries of a model's config that depend on the backbone's widths.
+
+        Args:
+            part (dict): The part of the model's config that has the backbone.
+            before (Sequence[int]): Channels of the old backbone's outputs.
+            after (Sequence[int]): Of the new one's.
+
+        Yields:
+            tuple[tuple, Any]: Path of an entry in the part, and its new value.
+        """
+        return iter(())
+
     def rgb_key(self, preprocessor: dict) -> str:
         """The key by which a data preprocessor turns BGR into RGB."""
         return 'bgr_to_rgb'

@@ -54,6 +54,15 @@ class MMDetection(Toolbox):
                 if key in node:
                     yield Reader(('roi_head', *path), key, f'its {name}')
 
+    def dependent_values(self, part: dict, before: Sequence, after: Sequence) -> Iterator:
+        """SSD's neck passes on the backbone's maps and adds smaller ones."""
+        neck = part.get('neck')
+        if type_name(neck) == 'SSDNeck':
+            widths = neck['out_channels']
+            widths = type(widths)([*after, *widths[len(before):]])
+            yield ('neck', 'out_channels'), widths
+            yield ('bbox_head', 'in_channels'), widths
+
     def rgb_key(self, preprocessor: dict) -> str:
         """The one of re-identification is named as classifiers' are."""
         return 'to_rgb' if type_name(preprocessor) == 'ReIDDataPreprocessor' else 'bgr_to_rgb'

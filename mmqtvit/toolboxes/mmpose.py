@@ -1,12 +1,13 @@
 """MMPose."""
 
-from collections.abc import Sequence
+import math
+from collections.abc import Iterator, Sequence
 from typing import Any, Optional
 
 import numpy as np
 from mmengine import Config
 
-from ..cfg.tree import type_name, typed
+from ..cfg.tree import as_list, type_name, typed
 from .base import Toolbox, register, sample_meta
 
 NUM_KEYPOINTS = 17  # COCO's, where a head names no number
@@ -27,6 +28,7 @@ class MMPose(Toolbox):
     default_size = (256, 192)
     coco_package = 'xtcocotools'
     bound_models = {'PoseLifter': 'reads keypoints, not images'}
+    bound_heads = {'InternetHead': 'predicts depth, and only keypoints in the image are known here'}
 
     def image_size(self, cfg: Config) -> tuple:
         """Of the crop: (height, width) in pixels. A step names it as (width, height)."""
@@ -36,6 +38,22 @@ class MMPose(Toolbox):
                     return tuple(step['input_size'])[::-1]
         return self.default_size
 
+    def passed_on(self, neck: dict, channels: Sequence) -> Optional[list]:
+        """One neck selects and joins maps, another keeps their widths where it has none."""
+        if type_name(neck) == 'FeatureMapProcessor':
+            if neck.get('select_index') is not None:
+                channels = [channels[index] for index in as_list(neck['select_index'])]
+            return [sum(channels)] if neck.get('concat') else list(channels)
+        if type_name(neck) == 'CSPNeXtPAFPN' and neck.get('out_channels') is None:
+            return [channels[index] for index in neck.get('out_indices', range(len(channels)))]
+        return None
+
+    def dependent_values(self, part: dict, before: Sequence, after: Sequence) -> Iterator:
+        """Groups of the first upsampling convolution, which must divide its channels."""
+        groups = (part.get('head') or {}).get('deconv_num_groups')
+        if groups and after[-1] % groups[0]:
+            yield ('head', 'deconv_num_groups', 0), math.gcd(after[-1], groups[0])
+
     def make_samples(self, part: dict, size: tuple, num_images: int, device: str = 'cpu',
                      cfg: Optional[dict] = None) -> list:
         """Keypoints on the diagonal of the image, encoded as the training data's are."""
@@ -43,27 +61,18 @@ class MMPose(Toolbox):
         head, (height, width) = part['head'], size
         number = next((head[key] for key in ('num_joints', 'num_keypoints', 'out_channels')
                        if isinstance(head.get(key), int)), NUM_KEYPOINTS)
-        steps = [TRANSFORMS.build(step) for step in (
-            _encoding(cfg) or dict(type='GenerateTarget', encoder=head['decoder']),
-            dict(type='PackPoseInputs'))]
+        encoding = _encoding(cfg) or dict(type='GenerateTarget', encoder=head['decoder'])
+        encode, pack = (TRANSFORMS.build(step) for step in (encoding, dict(type='PackPoseInputs')))
+        meta = dict(
+            sample_meta(size), input_size=(width, height), flip_indices=list(range(number)),
+            input_center=np.array([width, height]) / 2, input_scale=np.array([width, height]))
         samples = []
         for _ in range(num_images):
-            place = np.linspace(0.1, 0.9, number, dtype=np.float32)[None, :, None]
-            results = dict(
-                img=np.zeros((height, width, 3), np.uint8),
-                bbox=np.array([[0, 0, width, height]], np.float32),
-                bbox_score=np.ones(1, np.float32), category_id=[1],
-                area=np.array([height * width], np.float32),
-                bbox_scale=np.array([[width, height]], np.float32),
-                keypoints=place * np.array([width, height], np.float32),
-                keypoints_visible=np.ones((1, number), np.float32),
-                dataset_keypoint_weights=np.ones(number, np.float32))
-            for step in steps:
-                results = step(results)
-            sample = results['data_samples'].to(device)
-            sample.set_metainfo(dict(
-                sample_meta(size), input_size=(width, height), flip_indices=list(range(number)),
-                input_center=np.array([width, height]) / 2, input_scale=np.array([width, height])))
+            annotation = _annotation(size, number)
+            if type_name(encoding['encoder']) == 'DecoupledHeatmap':  # takes the corners of boxes
+                annotation['bbox'] = annotation['bbox'][:, [0, 1, 2, 1, 2, 3, 0, 3]]
+            sample = pack(encode(annotation))['data_samples'].to(device)
+            sample.set_metainfo(meta)
             samples.append(sample)
         return samples
 
@@ -100,6 +109,22 @@ class MMPose(Toolbox):
                 for label, (point, score) in enumerate(zip(points.tolist(), scores.tolist()))
                 if score > score_thr]))
         return picture, dict(instances=instances), None
+
+
+def _annotation(size: tuple, number: int) -> dict:
+    """One instance with some number of keypoints, as the data sets give it."""
+    height, width = size
+    place = np.linspace(0.1, 0.9, number, dtype=np.float32)[None, :, None]
+    return dict(
+        img=np.zeros((height, width, 3), np.uint8),
+        bbox=np.array([[0, 0, width, height]], np.float32),
+        bbox_score=np.ones(1, np.float32),
+        bbox_scale=np.array([[width, height]], np.float32),
+        area=np.array([height * width], np.float32),
+        category_id=[1],
+        keypoints=place * np.array([width, height], np.float32),
+        keypoints_visible=np.ones((1, number), np.float32),
+        dataset_keypoint_weights=np.ones(number, np.float32))
 
 
 def _encoding(cfg: Optional[dict]) -> Optional[dict]:

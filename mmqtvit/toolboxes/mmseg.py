@@ -57,6 +57,13 @@ class MMSegmentation(Toolbox):
                     yield Reader(place, 'in_channels', f'its head {type_name(node)}',
                                  by_index=True)
 
+    def passed_on(self, neck: dict, channels: Sequence) -> Optional[list]:
+        """JPU passes on all maps but the last."""
+        if type_name(neck) != 'JPU':
+            return None
+        width = neck.get('mid_channels', 512) * len(neck.get('dilations', (1, 2, 4, 8)))
+        return [*channels[neck.get('start_level', 0):-1], width]
+
     def make_samples(self, part: dict, size: tuple, num_images: int, device: str = 'cpu',
                      cfg: Optional[dict] = None) -> list:
         """Label maps of blocks of all classes in turn."""

@@ -94,8 +94,7 @@ def test_a_classifier_gets_the_last_stage():
     (64, 1),
 ])
 def test_match_channels(expected, translated):
-    new = [Level(1, 4), Level(2, 8), Level(3, 16)]
-    assert match_channels(expected, levels(4, 8, 16), new, 'neck') == translated
+    assert match_channels(expected, [64, 128, 192], [1, 2, 3], 'neck') == translated
 
 
 @pytest.mark.parametrize('scope', ['mmdet', 'mmseg', 'mmpretrain'])
@@ -105,5 +104,5 @@ def test_one_of_ours_keeps_its_stages(scope):
 
 
 def test_match_channels_quotes_both():
-    with pytest.raises(SwapRefused, match=r'neck expects \[1, 2\] channels.* gives \[64, 128\]'):
-        match_channels([1, 2], levels(4, 8), levels(4, 8), 'neck')
+    with pytest.raises(SwapRefused, match=r'neck expects \[1, 2\] channels.* gets \[64, 128\]'):
+        match_channels([1, 2], [64, 128], [64, 128], 'neck')

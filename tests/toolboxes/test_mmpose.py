@@ -60,6 +60,26 @@ def test_swapping_twice_is_swapping_once():
     assert swap_backbone(once, 'b0').to_dict() == once.to_dict()
 
 
+@pytest.mark.parametrize('neck, passed', [
+    (dict(type='FeatureMapProcessor', concat=True), [15]),
+    (dict(type='FeatureMapProcessor', concat=True, select_index=(0, 3)), [9]),
+    (dict(type='FeatureMapProcessor', select_index=3), [8]),
+    (dict(type='FeatureMapProcessor', scale_factor=4.), [1, 2, 4, 8]),
+    (dict(type='CSPNeXtPAFPN', out_channels=None, out_indices=(1, 2)), [2, 4]),
+    (dict(type='CSPNeXtPAFPN', out_channels=96), None),
+    (dict(type='ChannelMapper'), None),
+])
+def test_necks_that_keep_the_backbones_widths(neck, passed):
+    assert get_toolbox('mmpose').passed_on(neck, [1, 2, 4, 8]) == passed
+
+
+def test_groups_of_a_head_divide_the_new_width():
+    swapped = swap_backbone(get_config(
+        f'{BODY}topdown_heatmap/coco/td-hm_vipnas-mbv3_8xb64-210e_coco-256x192.py'), 'qtvit1')
+    assert swapped.model.head.deconv_num_groups == (32, 160, 160)
+    assert swapped.model.head.in_channels == 256
+
+
 def test_keypoints_are_no_image():
     cfg = get_config('mmpose::body_3d_keypoint/image_pose_lift/h36m/'
                      'image-pose-lift_tcn_8xb64-200e_h36m.py')
