@@ -12,6 +12,7 @@ from mmqtvit.backbones.zoo import arch_names
 from mmqtvit.cfg.read import read_config
 from mmqtvit.swap import check_config, plan_swap, write_leaf
 from mmqtvit.swap.tables import change_table, comments, summary_table
+from mmqtvit.toolboxes import names
 
 
 def main(argv: Optional[Sequence] = None) -> None:
@@ -22,6 +23,8 @@ def main(argv: Optional[Sequence] = None) -> None:
                         'default: qtvit1')
     parser.add_argument('--checkpoint', metavar='FILE', help='pretrained weights of the backbone; '
                         'without them nothing is frozen')
+    parser.add_argument('--scope', choices=names(), help="the config's toolbox; default: as its "
+                        'default_scope says, or the classes of its model')
     parser.add_argument('-o', '--out', help='the config to write; default: <name>_<arch>.py in '
                         'the current folder')
     parser.add_argument('--check', action='store_true', help="build the model, read the "
@@ -30,7 +33,7 @@ def main(argv: Optional[Sequence] = None) -> None:
     args = parser.parse_args(argv)
     console = Console()
     cfg = read_config(args.config)
-    plan = plan_swap(cfg, args.arch, args.checkpoint)
+    plan = plan_swap(cfg, args.arch, args.checkpoint, args.scope)
     swapped = plan.apply(cfg)
     out = args.out or f'{Path(args.config.split("::")[-1]).stem}_{args.arch}.py'
     write_leaf(out, args.config, cfg, swapped, comments(args.config, swapped, plan))
@@ -45,7 +48,7 @@ def main(argv: Optional[Sequence] = None) -> None:
     print(f'written to {out}')
     if args.check:
         with console.status('building the model and running it on noise'):
-            done = check_config(swapped)
+            done = check_config(swapped, scope=args.scope)
         print(f'checked at {done.size[0]}×{done.size[1]}: predicts, and takes a loss step '
               f'(loss {done.loss:.4g}); {done.parameters / 1e6:.2f} M parameters in all')
 

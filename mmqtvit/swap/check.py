@@ -20,7 +20,7 @@ from ..cfg.device import replace_sync_bn
 from ..cfg.tree import at, type_name
 from ..errors import UserError
 from ..terminal import quiet
-from ..toolboxes import Toolbox, require_toolbox
+from ..toolboxes import Toolbox, find_toolbox
 from ..weights.read import is_address
 from .probe import build_without_weights
 from .refuse import locate_backbone
@@ -47,7 +47,7 @@ class CheckFailed(UserError):
 
 
 def check_config(cfg: Config, size: Optional[tuple] = None, loss: bool = True,
-                 num_images: int = 2) -> Check:
+                 num_images: int = 2, scope: Optional[str] = None) -> Check:
     """Build the model with random weights, predict, and take one loss step with gradients.
 
     Of a tracker or a semi-supervised model the detector inside is checked. Nothing is downloaded,
@@ -59,13 +59,14 @@ def check_config(cfg: Config, size: Optional[tuple] = None, loss: bool = True,
             few proposals. Defaults to None, the config's own and as many as it says.
         loss (bool): Whether to take the loss step. Defaults to True.
         num_images (int): Images in the batch of the loss step. Defaults to 2.
+        scope (str, optional): Name of the toolbox. Defaults to None, as the config says.
 
     Raises:
         CheckFailed: If something goes wrong; the message names the step.
         UserError: If the config's toolbox is not there.
     """
-    toolbox = require_toolbox(cfg)
-    scope, data = toolbox.name, copy.deepcopy(cfg.to_dict())
+    toolbox, scope = find_toolbox(cfg, scope)
+    data = copy.deepcopy(cfg.to_dict())
     part = at(data, locate_backbone(data))
     if not part.get('data_preprocessor'):
         part['data_preprocessor'] = toolbox.inner_preprocessor(

@@ -10,7 +10,7 @@ from ..backbones.arch import NUM_STAGES
 from ..backbones.zoo import family_of
 from ..cfg.tree import at
 from ..errors import UserError
-from ..toolboxes import Toolbox, require_toolbox
+from ..toolboxes import Toolbox, find_toolbox
 from .changes import Changes
 from .normalise import set_normalisation
 from .probe import BackboneProfile, build_without_weights, probe
@@ -43,7 +43,8 @@ class Plan:
 
 def swap_backbone(cfg: Config,
                   arch: Union[str, dict] = 'qtvit1',
-                  checkpoint: Optional[str] = None) -> Config:
+                  checkpoint: Optional[str] = None,
+                  scope: Optional[str] = None) -> Config:
     """Put a QT-ViT or EfficientViT into a config of MMDetection, MMSegmentation or MMPretrain.
 
     Necks' and heads' input channels, the input normalisation, the optimiser's keys and the old
@@ -55,6 +56,8 @@ def swap_backbone(cfg: Config,
             :class:`mmqtvit.QTViT` takes it. Defaults to 'qtvit1'.
         checkpoint (str, optional): Pretrained weights in any layout that the backbones load.
             Without them no stage is frozen. Defaults to None.
+        scope (str, optional): Name of the toolbox, such as 'mmdet'. Defaults to None, as the
+            config's ``default_scope`` or else its classes say.
 
     Returns:
         Config: A new one.
@@ -70,33 +73,34 @@ def swap_backbone(cfg: Config,
         >>> cfg.model.neck.in_channels
         [32, 64, 128, 256]
     """
-    return plan_swap(cfg, arch, checkpoint).apply(cfg)
+    return plan_swap(cfg, arch, checkpoint, scope).apply(cfg)
 
 
 def plan_swap(cfg: Config,
               arch: Union[str, dict] = 'qtvit1',
-              checkpoint: Optional[str] = None) -> Plan:
+              checkpoint: Optional[str] = None,
+              scope: Optional[str] = None) -> Plan:
     """Find out what :func:`swap_backbone` has to change; arguments and errors are the same."""
     cls = family_of(arch).cls
     if checkpoint and '://' not in str(checkpoint) and not Path(checkpoint).is_file():
         raise UserError(f'there is no checkpoint {checkpoint}')
-    toolbox = require_toolbox(cfg)
-    scope = toolbox.name
+    toolbox, scope = find_toolbox(cfg, scope)
     data = cfg.to_dict()
     path = locate_backbone(data)
     part = at(data, path)
     size = toolbox.image_size(cfg)
     old = probe(part['backbone'], scope, size)
     strides = probe_strides(cls, arch)
-    stages, warnings = choose_stages(old.levels, _undilated(part['backbone'], old, toolbox, size),
-                                     strides, toolbox, part)
+    natural = _undilated(part['backbone'], old, toolbox, scope, size)
+    stages, warnings = choose_stages(old.levels, natural, strides, toolbox, part)
     backbone, more = new_backbone(part['backbone'], arch, stages, checkpoint)
     new = probe(backbone, scope, size)
     deepest = max(level.stride or 0 for level in old.levels), max(strides[i] for i in stages)
     changes = (Changes((((*path, 'backbone'), backbone), ), warnings=(*warnings, *more))
                + adapt_readers(part, old.levels, new.levels, toolbox).below(path)
                + forget_weights(data, path)
-               + set_normalisation(data, path, toolbox, deepest))
+               + set_normalisation(data, path, toolbox, deepest)
+               + _name_scope(cfg, scope))
     others = _other_parameters(changes.apply(data), path, scope)
     changes += adapt_optimizer(data, old, new, others, checkpoint)
     return Plan(old, new, changes)
@@ -115,13 +119,22 @@ def probe_strides(cls: type, arch: Union[str, dict]) -> tuple:
         raise UserError(str(error)) from error
 
 
-def _undilated(backbone: dict, old: BackboneProfile, toolbox: Toolbox, size: tuple) -> tuple:
+def _name_scope(cfg: Config, scope: str) -> Changes:
+    """Without a default_scope, mmengine does not find the classes by their bare names."""
+    if cfg.get('default_scope'):
+        return Changes()
+    return Changes(((('default_scope', ), scope), ), notes=(
+        f'default_scope = {scope!r} is added: the config names none, and its model is of {scope}',))
+
+
+def _undilated(backbone: dict, old: BackboneProfile, toolbox: Toolbox, scope: str,
+               size: tuple) -> tuple:
     """The levels that the backbone would have without dilation."""
     plain = {key: value for key, value in backbone.items() if key not in DILATION_KEYS}
     if toolbox.exact_strides or toolbox.reads_last or plain == backbone:
         return old.levels
     try:
-        levels = probe(plain, toolbox.name, size).levels
+        levels = probe(plain, scope, size).levels
     except UserError:  # its other arguments may require the strides that were left out
         return old.levels
     return levels if len(levels) == len(old.levels) else old.levels

@@ -7,7 +7,6 @@ To add a toolbox, add one file to this folder: a subclass of :class:`Toolbox`, d
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from copy import deepcopy
-from importlib import import_module
 from typing import Any, NamedTuple, Optional
 
 import numpy as np
@@ -322,42 +321,6 @@ def get_toolbox(name: str) -> Toolbox:
         raise UserError(f'the config must set default_scope to one of {", ".join(names())}, '
                         f'got {name!r}')
     return _REGISTERED[name]
-
-
-def require_toolbox(cfg: Config) -> Toolbox:
-    """The toolbox that a config is for, once it is sure that it can be used.
-
-    Raises:
-        UserError: If the config names none that is known, or if it cannot be imported.
-    """
-    toolbox = get_toolbox(cfg.get('default_scope'))
-    if toolbox.compiled:
-        require_mmcv_operators()
-    try:
-        import_module(toolbox.name)
-    except Exception as error:  # their version checks raise AssertionError
-        raise UserError(
-            f'the config is for {toolbox.name}, which cannot be imported: {error}\n'
-            f'It comes with: {toolbox.installation}') from error
-    return toolbox
-
-
-def require_mmcv_operators() -> None:
-    """Make sure that mmcv has its compiled operators, which the detectors and segmentors need.
-
-    Raises:
-        UserError: If mmcv is missing, or its operators are missing or do not fit torch.
-    """
-    try:
-        import_module('mmcv._ext')
-    except ImportError as error:
-        raise UserError(
-            f'mmcv has no compiled operators that work here ({error}). It was built before torch '
-            'was there or for another torch, or mmcv-lite is installed. Build it against your '
-            'torch:\n'
-            '  pip uninstall -y mmcv mmcv-lite && pip install "setuptools<81" wheel ninja psutil\n'
-            '  MMCV_WITH_OPS=1 pip install --no-build-isolation --no-cache-dir mmcv==2.1.0'
-        ) from error
 
 
 def noise(size: tuple, num_images: int, channels: int = 3) -> list:

@@ -115,11 +115,11 @@ def test_a_config_of_ones_own(own_config, tmp_path):
     assert swap_backbone(again, ARCH).to_dict() == swapped.to_dict()
 
 
-def test_a_config_of_the_new_style_is_written_whole(tmp_path):
+@pytest.mark.parametrize('scope', ["default_scope = 'mmdet'", 'default_scope = None', ''])
+def test_a_config_of_the_new_style_is_written_whole(scope, tmp_path):
     pytest.importorskip('mmdet')
-    (tmp_path / 'base_model.py').write_text("""
+    (tmp_path / 'base_model.py').write_text(scope + """
 from mmdet.models import FPN, DetDataPreprocessor, ResNet, RetinaHead, RetinaNet
-default_scope = 'mmdet'
 model = dict(type=RetinaNet, data_preprocessor=dict(type=DetDataPreprocessor),
              backbone=dict(type=ResNet, depth=18),
              neck=dict(type=FPN, in_channels=[64, 128, 256, 512], out_channels=16, num_outs=5),

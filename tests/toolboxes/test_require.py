@@ -4,7 +4,9 @@ import pytest
 from mmengine import Config
 
 from mmqtvit.apis import UserError
-from mmqtvit.toolboxes import names, require_toolbox
+from mmqtvit.toolboxes import find_toolbox, get_toolbox, names, require_toolbox
+
+from ..helpers.packages import write_package
 
 
 @pytest.mark.parametrize('toolbox', ['mmdet', 'mmseg', 'mmpretrain'])
@@ -35,3 +37,52 @@ def test_toolbox_not_installed(monkeypatch):
 def test_no_toolbox(cfg):
     with pytest.raises(UserError, match=', '.join(names())):
         require_toolbox(Config(cfg))
+
+
+@pytest.mark.parametrize(('model', 'name'), [
+    (dict(type='RetinaNet'), 'mmdet'),
+    (dict(type='EncoderDecoder'), 'mmseg'),
+    (dict(type='ImageClassifier'), 'mmpretrain'),
+    (dict(type='mmseg.models.segmentors.EncoderDecoder'), 'mmseg'),  # of a new-style config
+    (dict(type='mmdet.models.RetinaNet'), 'mmdet'),
+    (dict(type='SoftTeacher', detector=dict(type='RetinaNet')), 'mmdet'),
+    (dict(type='BaseReID'), 'mmdet'),  # derives from a classifier of MMPretrain
+    # The model is nowhere, and the backbone is another toolbox's.
+    (dict(type='Mine', backbone=dict(type='mmpretrain.ResNet'), head=dict(type='ATSSHead')),
+     'mmdet'),
+])
+def test_told_from_the_classes(model, name):
+    for scope in ({}, dict(default_scope=None)):
+        toolbox, scope = find_toolbox(Config(dict(model=model, **scope)))
+        assert toolbox is get_toolbox(name) and scope == name
+
+
+@pytest.mark.parametrize('model', [dict(type='Mine'), dict(type='torch.nn.Linear'), None])
+def test_the_classes_do_not_tell(model):
+    cfg = Config(dict(model=model))
+    with pytest.raises(UserError, match='got None, and the classes of the model'):
+        find_toolbox(cfg)
+    assert find_toolbox(cfg, 'mmdet')[1] == 'mmdet'
+
+
+@pytest.mark.parametrize(('parent', 'expected'), [('mmdet', 'mmdet'), ('mmengine', 'mmseg')])
+def test_a_package_on_a_toolbox(parent, expected, tmp_path, monkeypatch):
+    """Its registry stands below the toolbox's, or its classes derive from the toolbox's."""
+    package = f'on_{parent}'
+    write_package(tmp_path, package, parent)
+    cfg = Config(dict(default_scope=package, model=dict(type='Own')))
+    with pytest.raises(UserError, match=rf"default_scope is '{package}', none of .*, and the "
+                       rf'package {package} cannot be imported \(No module .*PYTHONPATH=\.'):
+        find_toolbox(cfg)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    toolbox, scope = find_toolbox(cfg)
+    assert toolbox is get_toolbox(expected) and scope == package
+
+
+def test_a_package_on_no_toolbox(tmp_path, monkeypatch):
+    write_package(tmp_path, 'on_nothing', 'mmengine')
+    monkeypatch.syspath_prepend(str(tmp_path))
+    cfg = Config(dict(default_scope='on_nothing', model=dict(type='Nowhere')))
+    with pytest.raises(UserError, match="got 'on_nothing', and the classes of the model"):
+        find_toolbox(cfg)
+    assert find_toolbox(cfg, 'mmseg') == (get_toolbox('mmseg'), 'on_nothing')
