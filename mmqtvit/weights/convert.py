@@ -115,12 +115,13 @@ def convert_checkpoint(checkpoint: dict,
     return Conversion(renamed, sources, report, found)
 
 
-def save_with_hash(state_dict: dict, out: Path) -> Path:
+def save_with_hash(state_dict: dict, out: Path, meta: Optional[dict] = None) -> Path:
     """Save as ``<stem>-<first 8 digits of the file's SHA-256>.pth``, as OpenMMLab publishes.
 
     Args:
-        state_dict (dict[str, Tensor]): Saved under ``state_dict``, with empty ``meta``.
+        state_dict (dict[str, Tensor]): Saved under ``state_dict``.
         out (Path): Where to; its folder is made. The name may end in .pth, .pt or neither.
+        meta (dict, optional): Saved under ``meta``. Defaults to None, an empty one.
 
     Returns:
         Path: The file.
@@ -132,7 +133,7 @@ def save_with_hash(state_dict: dict, out: Path) -> Path:
         raise UserError(f'a .pth file is written, so OUT must be named as one, got {out}')
     stem = out.stem if out.suffix in ('.pth', '.pt') else out.name
     content = BytesIO()
-    torch.save({'meta': {}, 'state_dict': state_dict}, content)
+    torch.save({'meta': meta or {}, 'state_dict': state_dict}, content)
     digest = hashlib.sha256(content.getbuffer()).hexdigest()
     path = out.with_name(f'{stem}-{digest[:8]}.pth')
     try:

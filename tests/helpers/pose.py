@@ -9,6 +9,7 @@ NAMES = ('head', 'left', 'right')
 
 ESTIMATOR = """
 default_scope = 'mmpose'
+dataset_type, data_mode = 'CocoDataset', 'topdown'  # MMPose's inferencer reads both
 codec = dict(type='MSRAHeatmap', input_size=(64, 96), heatmap_size=(16, 24), sigma=1.)
 model = dict(
     type='TopdownPoseEstimator',
@@ -31,7 +32,7 @@ metainfo = dict(
 start = [dict(type='LoadImage'), dict(type='GetBBoxCenterScale')]
 crop = dict(type='TopdownAffine', input_size=codec['input_size'])
 dataset = dict(
-    type='CocoDataset', data_mode='topdown', data_root='ROOT', data_prefix=dict(img='images/'),
+    type=dataset_type, data_mode=data_mode, data_root='ROOT', data_prefix=dict(img='images/'),
     ann_file='keypoints.json', metainfo=metainfo)
 train_dataloader = dict(
     batch_size=2, num_workers=0, sampler=dict(type='InfiniteSampler', shuffle=True),
