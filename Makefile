@@ -7,13 +7,14 @@ DATA := data/demo
 demo: RUN := upernet_qtvit1_demo
 demo-det: RUN := retinanet_qtvit1_demo
 
-.PHONY: help setup demo demo-det test lint clean
+.PHONY: help setup pose demo demo-det test lint clean
 
 help:
 	@echo 'make demo      train and test UPerNet on QT-ViT-1 on drawn scenes (about 6 minutes)'
 	@echo 'make demo-det  the same for a detector, RetinaNet (about 5 minutes)'
 	@echo 'make test      lint and all tests (7 to 10 minutes)'
 	@echo 'make setup     only install into .venv (3 minutes; the first time up to 25, mmcv is compiled)'
+	@echo 'make pose      also install MMPose, an extra (half a minute)'
 	@echo 'make lint      only lint'
 	@echo 'make clean     remove the demo data, what the demos wrote, and caches; .venv stays'
 
@@ -21,6 +22,12 @@ setup: .venv/installed
 
 .venv/installed: requirements.txt pyproject.toml setup.py tools/setup_env.py
 	@"$(PYTHON)" tools/setup_env.py
+
+pose: .venv/pose
+
+.venv/pose: requirements-pose.txt | setup
+	$(PY) -m pip install --quiet --no-deps -r requirements-pose.txt
+	@touch $@
 
 $(DATA)/done: tools/make_demo_data.py $(wildcard mmqtvit/demo/*.py) | setup
 	$(PY) tools/make_demo_data.py $(DATA)

@@ -21,7 +21,8 @@ def checkout(root, tmp_path):
     (folder / 'tools').mkdir(parents=True)
     (folder / 'mmqtvit' / 'demo').mkdir(parents=True)
     shutil.copy(root / 'Makefile', folder)
-    for name in ('requirements.txt', 'pyproject.toml', 'setup.py', 'tools/make_demo_data.py'):
+    for name in ('requirements.txt', 'requirements-pose.txt', 'pyproject.toml', 'setup.py',
+                 'tools/make_demo_data.py'):
         (folder / name).touch()
     (folder / 'tools' / 'setup_env.py').write_text(FAKE_SETUP)
     return folder
@@ -38,7 +39,7 @@ def make(folder, *arguments):
 
 def test_help_is_the_default(checkout):
     out = make(checkout)
-    for target in ('setup', 'demo', 'demo-det', 'test', 'lint', 'clean'):
+    for target in ('setup', 'pose', 'demo', 'demo-det', 'test', 'lint', 'clean'):
         assert f'make {target} ' in out
     assert not (checkout / 'calls').exists()
 
@@ -53,7 +54,7 @@ def test_setup_runs_once_until_the_requirements_change(checkout):
     assert (checkout / 'calls').read_text().split() == ['setup', 'setup']
 
 
-@pytest.mark.parametrize('target', ['demo', 'demo-det', 'test'])
+@pytest.mark.parametrize('target', ['demo', 'demo-det', 'pose', 'test'])
 def test_targets_install_first(checkout, target):
     lines = make(checkout, '--dry-run', target).splitlines()
     commands = [line for line in lines if 'python' in line.lower()]
@@ -83,4 +84,10 @@ def test_clean_spares_the_environment_and_other_results(checkout):
 def test_ci_runs_the_tests(root):
     script = root / '.ci' / 'run'
     assert os.access(script, os.X_OK)
-    assert script.read_text().strip().splitlines()[-1] == 'make test'
+    assert script.read_text().strip().splitlines()[-2:] == ['make pose', 'make test']
+
+
+def test_the_extra_is_installed_without_its_dependencies(checkout):
+    assert 'pose' not in make(checkout, '--dry-run', 'test')
+    assert 'pip install --quiet --no-deps -r requirements-pose.txt' in make(
+        checkout, '--dry-run', 'pose')

@@ -68,13 +68,17 @@ def test_wheel_asks_for_no_toolbox(wheel):
     assert names == {'torch', 'mmengine'}
 
 
-def requirements(root):
-    lines = (root / 'requirements.txt').read_text().splitlines()
+EXTRA = 'requirements-pose.txt'
+
+
+def requirements(root, name='requirements.txt'):
+    lines = (root / name).read_text().splitlines()
     return [line for line in lines if line and not line.startswith('#')]
 
 
-def test_requirements_are_pinned_with_a_reason(root):
-    for line in requirements(root):
+@pytest.mark.parametrize('name', ['requirements.txt', EXTRA])
+def test_requirements_are_pinned_with_a_reason(root, name):
+    for line in requirements(root, name):
         assert re.fullmatch(r'[\w-]+==\S+ +# \S.*', line), line
 
 
@@ -89,10 +93,11 @@ def test_every_import_is_declared(root):
     """No other package is forgotten in the same way."""
     providers = importlib.metadata.packages_distributions()
     declared = {re.sub('[-_.]+', '-', line.split('==')[0]).lower() for line in requirements(root)}
+    extra = {line.split('==')[0] for line in requirements(root, EXTRA)}  # may not be installed
     known = set(sys.stdlib_module_names) | {'mmqtvit', 'tests'}
     for folder in ('mmqtvit', 'tools', 'tests', 'configs'):
         for path in (root / folder).rglob('*.py'):
-            for module in imported(path) - known:
+            for module in imported(path) - known - extra:
                 names = {re.sub('[-_.]+', '-', name).lower() for name in providers.get(module, ())}
                 assert names & declared, f'{path} imports {module}, which is not declared'
 
