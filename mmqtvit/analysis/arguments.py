@@ -6,6 +6,7 @@ from pathlib import Path
 import torch
 from mmengine.device import get_device
 
+from ..cfg.device import usable_device
 from ..errors import UserError
 from .timing import Schedule
 
@@ -35,11 +36,7 @@ def prepare_machine(args: Namespace) -> torch.device:
         if args.threads < 1:
             raise UserError(f'--threads must be at least 1, got {args.threads}')
         torch.set_num_threads(args.threads)
-    try:
-        return torch.empty(0, device=args.device).device
-    except (AssertionError, RuntimeError) as error:
-        reason = str(error).split('\n')[0]
-        raise UserError(f'--device {args.device} cannot be used: {reason}') from error
+    return usable_device(args.device)
 
 
 def schedule_of(args: Namespace) -> Schedule:

@@ -1,4 +1,4 @@
-"""Where in an image a pixel's attention goes, kernel by kernel."""
+"""Maps of the attention that one pixel pays to all others, by kernel."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -24,8 +24,8 @@ from .figure import plt, save_figure
 from .models import BACKBONE, build_model, parse_kernel, read_model_config
 
 
-class Probe(NamedTuple):
-    """What one attention block was asked with an image.
+class KernelCall(NamedTuple):
+    """A call of the kernel of one attention block, for one image.
 
     Args:
         title (str): Kernel and model.
@@ -45,7 +45,7 @@ class AttentionMap(NamedTuple):
 
     Args:
         title (str): Kernel and model.
-        weights (np.ndarray): (H, W), multiples of 1 / (H·W), the mean where they sum to 1.
+        weights (np.ndarray): (H, W), multiples of 1 / (H·W), their mean where they sum to 1.
         stride (int): Of the map, in pixels of the model's input.
     """
     title: str
@@ -123,8 +123,8 @@ def find_attention(backbone: EfficientViT, stage: Optional[int], block: int) -> 
     return blocks[stage][block], 2 * 2**stage
 
 
-def probe(name: str, backbone: EfficientViT, attention: MultiScaleAttention, stride: int,
-          images: Tensor) -> Probe:
+def record_call(name: str, backbone: EfficientViT, attention: MultiScaleAttention,
+                stride: int, images: Tensor) -> KernelCall:
     """Run a backbone and note what the kernel of one of its blocks is called with."""
     calls = []
     hook = attention.kernel.register_forward_pre_hook(lambda _, args: calls.append(args))
@@ -132,7 +132,7 @@ def probe(name: str, backbone: EfficientViT, attention: MultiScaleAttention, str
         backbone(images)
     hook.remove()
     title = f'{type(attention.kernel).__name__}\n{name}'
-    return Probe(title, attention.kernel, calls[0], stride)
+    return KernelCall(title, attention.kernel, calls[0], stride)
 
 
 def attention_weights(kernel: nn.Module, args: tuple, token: int) -> Tensor:
@@ -158,26 +158,26 @@ def attention_weights(kernel: nn.Module, args: tuple, token: int) -> Tensor:
     return torch.autograd.grad(chosen, v)[0][0].sum(1)
 
 
-def make_map(probed: Probe, position: tuple, group: Optional[int] = None) -> AttentionMap:
+def make_map(call: KernelCall, position: tuple, group: Optional[int] = None) -> AttentionMap:
     """Compute the map of one query.
 
     Args:
-        probed (Probe): From :func:`probe`.
+        call (KernelCall): From :func:`record_call`.
         position (tuple[float, float]): x and y in pixels of the model's input.
         group (int, optional): Group of channels. Defaults to None, the mean of all.
 
     Raises:
         UserError: If there is no such group.
     """
-    height, width = probed.args[3]
-    column, row = (min(int(side / probed.stride), limit - 1)
+    height, width = call.args[3]
+    column, row = (min(int(side / call.stride), limit - 1)
                    for side, limit in zip(position, (width, height)))
-    weights = attention_weights(probed.kernel, probed.args, row * width + column)
+    weights = attention_weights(call.kernel, call.args, row * width + column)
     if group is not None and not 0 <= group < len(weights):
         raise UserError(f'--group {group}: there are {len(weights)}, 0 to {len(weights) - 1}')
     chosen = weights.mean(0) if group is None else weights[group]
     values = (chosen * len(chosen)).view(height, width).numpy()
-    return AttentionMap(probed.title, values, probed.stride)
+    return AttentionMap(call.title, values, call.stride)
 
 
 def to_input(image: np.ndarray, size: tuple, mean: Sequence, std: Sequence,
@@ -201,7 +201,7 @@ def compute_maps(image: np.ndarray, models: Sequence, query: tuple, size: tuple,
         query (tuple[int, int]): x and y in pixels of the image.
         size (tuple[int, int]): (H, W) that the image is resized to.
         kernels (Sequence[str]): Names of ``KERNELS``, with options, for the first model's q and k,
-            their parameters as they start. Defaults to ().
+            with their initial parameters. Defaults to ().
         stage (int, optional): See :func:`find_attention`. Defaults to None.
         block (int): See :func:`find_attention`. Defaults to -1, the last.
         group (int, optional): See :func:`make_map`. Defaults to None, the mean of all.
@@ -217,18 +217,19 @@ def compute_maps(image: np.ndarray, models: Sequence, query: tuple, size: tuple,
         raise UserError(f'--query {query[0]} {query[1]} is outside of the image, which is {width} '
                         f'wide and {height} high')
     position = ((query[0] + 0.5) * size[1] / width, (query[1] + 0.5) * size[0] / height)
-    probes, others = [], []
+    recorded, others = [], []
     for model in tqdm(models, desc='running', unit='model'):
         spec, _, checkpoint = model.partition('=')
         backbone, scaling = load_backbone(spec, checkpoint or None)
         attention, stride = find_attention(backbone, stage, block)
         name = f'{Path(spec).stem}, {Path(checkpoint).name or "random weights"}'
-        if not probes:  # whose config may have added kernels; before anything runs
+        if not recorded:  # whose config may have added kernels; before anything runs
             others = [(f'{kernel}\nq, k of {name}', _build(kernel, attention.kernel.head_dim))
                       for kernel in kernels]
-        probes.append(probe(name, backbone, attention, stride, to_input(image, size, **scaling)))
-    probes += [probes[0]._replace(title=title, kernel=kernel) for title, kernel in others]
-    return [make_map(probed, position, group) for probed in probes]
+        recorded.append(
+            record_call(name, backbone, attention, stride, to_input(image, size, **scaling)))
+    recorded += [recorded[0]._replace(title=title, kernel=kernel) for title, kernel in others]
+    return [make_map(call, position, group) for call in recorded]
 
 
 def _build(text: str, head_dim: int) -> nn.Module:

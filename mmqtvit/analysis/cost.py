@@ -51,7 +51,7 @@ def cost(module: nn.Module, *inputs: Any) -> Cost:
     parameters = list(module.parameters())
     trained = [parameter for parameter in parameters if parameter.requires_grad]
     counter = FlopCounterMode(display=False, custom_mapping=FORMULAS)
-    module.requires_grad_(False)  # the counter's hooks trip over parameters that want gradients
+    module.requires_grad_(False)  # with gradients the counter's hooks fail in no_grad
     try:
         # Under a mode nn.MultiheadAttention and nn.TransformerEncoderLayer run step by step, and
         # not as one operator that nothing counts.

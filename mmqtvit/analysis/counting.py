@@ -16,7 +16,7 @@ from tqdm import tqdm
 from ..errors import UserError
 from ..layers import MultiScaleAttention
 from .cost import Cost, cost
-from .report import table
+from .tables import table
 
 aten = torch.ops.aten
 
@@ -157,7 +157,7 @@ def count(build: Callable[[], nn.Module], size: tuple, progress: bool = False) -
     model = build()
     try:
         return _count(model, size, FakeTensorMode(allow_non_fake_inputs=True), progress)
-    except Exception:  # values or a compiled operator are asked for; anything else comes up again
+    except Exception:  # it needs values or a compiled operator; other errors occur again below
         model = build()
     try:
         return _count(model, size, nullcontext(), progress)

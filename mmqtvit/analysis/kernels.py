@@ -20,13 +20,13 @@ from .benchmark import EAGER, PASSES, case_of
 from .counting import Part, count
 from .figure import plt, save_figure
 from .models import parse_kernel
-from .report import table
+from .tables import table
 from .timing import Measurement, Schedule, measure, ratios
 
 COUNTS = ('parameters, M', 'attention, G MACs', 'whole, G MACs', 'attention, %')
 
 
-class Cost(NamedTuple):
+class KernelCost(NamedTuple):
     """Of one kernel at one size of map.
 
     Args:
@@ -86,12 +86,12 @@ def compare(kernels: Sequence, sizes: Sequence, arch: str, batch: int, device: t
         schedule (Schedule): How often.
 
     Returns:
-        list[Cost]: By size, then by kernel.
+        list[KernelCost]: By size, then by kernel.
 
     Raises:
         UserError: If a kernel or an option is unknown, or the maps are too small to train on.
     """
-    # the last map has half the first one's sides, or is it
+    # The last map: each stage after the first with attention halves the sides.
     halvings = NUM_STAGES - _first_attention(arch) - 1
     for size in sizes:
         if batch * prod(-(-side // 2**halvings) for side in size) < 2:
@@ -114,7 +114,7 @@ def compare(kernels: Sequence, sizes: Sequence, arch: str, batch: int, device: t
                 measured[pass_] = measure(cases, device, schedule, bar)
             for kernel, *passes in zip(kernels, *measured.values()):
                 counted = count(partial(build, arch, kernel), images.shape[-2:]).total
-                costs.append(Cost(kernel, passes[0].labels['size'], counted,
+                costs.append(KernelCost(kernel, passes[0].labels['size'], counted,
                                   dict(zip(measured, passes))))
     return costs
 
@@ -174,7 +174,7 @@ def plot(costs: Sequence, title: str, path: Path) -> None:
     """Draw the costs as bars, a panel for each quantity.
 
     Args:
-        costs (Sequence[Cost]): From :func:`compare`.
+        costs (Sequence[KernelCost]): From :func:`compare`.
         title (str): Conditions in short.
         path (Path): Picture to write.
     """

@@ -1,4 +1,4 @@
-"""The published form of the released attention, step by step, as a yardstick for its speed."""
+"""The published form of the released attention, step by step, as a baseline for its speed."""
 
 import torch
 import torch.nn.functional as F

@@ -9,8 +9,8 @@ from mmengine import Config
 from mmengine.registry import MODELS, DefaultScope
 from torch import Tensor, nn
 
-from ..apis.runner import explained
 from ..backbones.zoo import arch_names, build_backbone
+from ..cfg.build import explained
 from ..cfg.device import replace_sync_bn
 from ..cfg.read import load_config
 from ..errors import UserError

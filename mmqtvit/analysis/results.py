@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Optional
 
 from .figure import plt, save_figure
-from .report import table, write_csv, write_json
+from .tables import table, write_csv, write_json
 from .timing import Measurement, Schedule, ratios
 
 
@@ -16,7 +16,7 @@ def describe(measurements: Sequence, schedule: Schedule, conditions: dict, withi
     Args:
         measurements (Sequence[Measurement]): All of one run.
         schedule (Schedule): How often was measured.
-        conditions (dict): From :func:`mmqtvit.analysis.report.conditions`, and the like.
+        conditions (dict): From :func:`mmqtvit.analysis.machine.conditions`, and the like.
         within (Sequence[str]): Columns within which times are compared with the first.
         more (dict[str, Callable], optional): Further columns, from a measurement. Defaults to None.
     """

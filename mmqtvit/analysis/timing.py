@@ -97,7 +97,7 @@ def timed(call: Callable, device: torch.device) -> float:
 
 def measure(cases: Sequence, device: torch.device, schedule: Schedule,
             bar: Optional[tqdm] = None) -> list:
-    """Time cases in turns, A B C A B C …, so that a slow minute of the machine meets all of them.
+    """Time cases in turns, A B C A B C …, so that other work on the machine slows all of them.
 
     Memory is measured afterwards, as watching it takes time.
 

@@ -14,7 +14,7 @@ from ..errors import UserError
 from . import operators
 from .curves import read_run
 from .models import BACKBONE, build_model, parse_kernel
-from .report import table
+from .tables import table
 
 #: File in a work dir that says with which command its training was finished.
 DONE = 'done.txt'
@@ -36,7 +36,7 @@ class Trial(NamedTuple):
 
 
 class Result(NamedTuple):
-    """What a training came to.
+    """The result of one training.
 
     Args:
         kernel (str): Name and options.
@@ -134,7 +134,7 @@ def _is_done(trial: Trial) -> bool:
 
 
 def read_result(trial: Trial) -> Result:
-    """Read what a finished training came to.
+    """Read the result of a finished training.
 
     Raises:
         UserError: If its logs hold no evaluation.

@@ -8,14 +8,13 @@ from typing import Optional
 
 import cv2
 import numpy as np
-import torch
 from mmengine import Config
-from mmengine.device import get_device
 from mmengine.registry import DATASETS, TRANSFORMS, init_default_scope
 from tqdm import tqdm
 
+from ..cfg.build import explained
 from ..cfg.datasets import dataset_leaves
-from ..cfg.device import adapt_to_device
+from ..cfg.device import adapt_to_device, usable_device
 from ..cfg.tree import type_name
 from ..errors import UserError
 from ..terminal import quiet, quiet_toolbox
@@ -25,7 +24,6 @@ from ..weights.safe_load import allow_openmmlab_checkpoints
 from .checkpoint import check_match, translate
 from .deployed import deployed
 from .images import UnreadableImage, as_picture, read_image
-from .runner import explained
 
 #: Options of a loading step that say where the files of a data set lie; those predicted on are
 #: here.
@@ -56,7 +54,7 @@ class Predictor:
                  plain: bool = False) -> None:
         self.toolbox, self.score_thr = require_toolbox(cfg), score_thr
         weights = read_checkpoint(checkpoint)
-        device = _check_device(device or get_device())
+        device = str(usable_device(device))
         load = _take_loading_step(cfg, self.toolbox)
         adapt_to_device(cfg, training=False)
         init_default_scope(self.toolbox.name)
@@ -197,15 +195,6 @@ def dataset_meta(cfg: Config, checkpoint: dict) -> dict:
     # mmdet takes a colour that is a list for a list of colours.
     palette = list(map(tuple, fitting[0])) if fitting else None
     return {**own, **kept, 'classes': classes, 'palette': palette}
-
-
-def _check_device(device: str) -> str:
-    try:
-        torch.empty(0, device=device)
-    except (RuntimeError, AssertionError) as error:  # torch built without CUDA asserts
-        reason = str(error).split('\n')[0]
-        raise UserError(f'--device {device} cannot be used: {reason}') from error
-    return device
 
 
 def _take_loading_step(cfg: Config, toolbox: Toolbox) -> dict:

@@ -1,12 +1,9 @@
 """Training and testing through mmengine's runner."""
 
 import logging
-import pickle
-import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager
 from copy import deepcopy
-from pathlib import Path
 from typing import Optional
 
 from mmengine import Config
@@ -14,13 +11,14 @@ from mmengine.registry import MODELS, RUNNERS
 from mmengine.runner import Runner
 from torch import nn
 
+from ..cfg.build import explained
 from ..cfg.datasets import check_datasets
 from ..cfg.device import adapt_to_device, join_processes
 from ..cfg.read import enable_amp, enable_auto_scale_lr
-from ..errors import Interrupted, UserError
+from ..errors import Interrupted
 from ..terminal import quiet_toolbox
 from ..toolboxes import get_toolbox, require_toolbox
-from ..weights.read import already_read, read_checkpoint, refusal
+from ..weights.read import already_read, read_checkpoint
 from ..weights.safe_load import CAN_RESTRICT, allow_openmmlab_checkpoints
 from .check_dataset.loaders import RefuseLoaders
 from .checkpoint import check_match, check_resumable, latest_checkpoint, translate
@@ -176,45 +174,6 @@ def _model_of(runner: Runner, cfg: Config) -> nn.Module:
     if cfg.get('data_preprocessor'):
         part.setdefault('data_preprocessor', cfg.data_preprocessor)
     return MODELS.build(part)
-
-
-@contextmanager
-def explained(cfg: Config, whole: bool = False) -> Iterator[None]:
-    """Turn what goes wrong while a part of a config is built into a UserError that names the part.
-
-    A constructor sees nothing but the config and the files it names, so it is these that are wrong;
-    where it says so in words of its own, or Python does, makes no difference. What goes wrong
-    outside of constructors is a bug and passes.
-
-    Args:
-        cfg (Config): What is built.
-        whole (bool): Whether nothing else happens inside, so that all that goes wrong is the
-            config's. Defaults to False.
-    """
-    try:
-        yield
-    except UserError:
-        raise
-    except pickle.UnpicklingError as error:  # of init_cfg; load_from was read before
-        raise UserError(refusal('a checkpoint that the config names', error)) from error
-    except Exception as error:
-        frames = [frame for frame, _ in traceback.walk_tb(error.__traceback__)]
-        builders = [frame for frame in frames if frame.f_code.co_name == 'build_from_cfg']
-        if not builders and not whole:
-            raise
-        kind = builders[-1].f_locals.get('obj_type') if builders else 'the runner'
-        raise UserError(f'{cfg.filename}: cannot build {getattr(kind, "__name__", kind)}: '
-                        f'{_reason(error)}') from error
-
-
-def _reason(error: Exception) -> str:
-    """The words of an error; its kind and place where it was not raised on purpose."""
-    text = str(error.args[0] if isinstance(error, KeyError) and error.args else error).strip()
-    if text and isinstance(error, (AssertionError, KeyError, OSError, TypeError, ValueError)):
-        return text
-    last = traceback.extract_tb(error.__traceback__)[-1]
-    place = f'{Path(last.filename).name}, line {last.lineno}: {last.line}'
-    return ': '.join(filter(None, (type(error).__name__, text))) + f' ({place})'
 
 
 def _how_to_go_on(cfg: Config, runner: Optional[Runner]) -> str:

@@ -1,8 +1,9 @@
 """Makes a config that was written for GPUs run on the machine at hand."""
 
 import os
-from typing import Any
+from typing import Any, Optional
 
+import torch
 import torch.distributed as dist
 from mmengine import Config
 from mmengine.device import get_device
@@ -47,6 +48,20 @@ def adapt_to_device(cfg: Config, training: bool = True) -> list:
         _prepare_gloo(cfg, equal_statistics=count > 0)
         notes.append('No GPU: the processes talk over gloo')
     return notes
+
+
+def usable_device(name: Optional[str] = None) -> torch.device:
+    """The device of a name such as 'cpu' or 'cuda:1'; None is for the best there is.
+
+    Raises:
+        UserError: If it cannot be used.
+    """
+    name = name or get_device()
+    try:
+        return torch.empty(0, device=name).device
+    except (AssertionError, RuntimeError) as error:  # torch built without CUDA asserts
+        reason = str(error).split('\n')[0]
+        raise UserError(f'--device {name} cannot be used: {reason}') from error
 
 
 def join_processes(cfg: Config) -> None:

@@ -7,14 +7,14 @@ from torch import nn
 from mmqtvit import QTViT
 from mmqtvit.analysis.attention_maps import (
     AttentionMap,
-    Probe,
+    KernelCall,
     attention_weights,
     compute_maps,
     find_attention,
     load_backbone,
     make_map,
     plot_maps,
-    probe,
+    record_call,
     to_input,
 )
 from mmqtvit.analysis.operators import LITERAL, build
@@ -57,14 +57,14 @@ class Itself(nn.Module):
     ((0.5, 0.5), (0, 0)), ((15.5, 16.5), (1, 0)), ((79.5, 31.5), (1, 4)), ((69.5, 33.5), (2, 4))])
 def test_a_pixel_finds_its_token(position, expected):
     v = torch.randn(1, 3, 2, 15)
-    probed = Probe('title', Itself(), (v, v, v, (3, 5)), 16)
-    shown = make_map(probed, position)
+    call = KernelCall('title', Itself(), (v, v, v, (3, 5)), 16)
+    shown = make_map(call, position)
     assert shown.weights.shape == (3, 5) and shown.title == 'title'
     assert np.argwhere(shown.weights).tolist() == [list(expected)]
     assert shown.weights[expected] == pytest.approx(15 * 2)  # over the mean weight; mean of groups
-    assert make_map(probed, position, group=2).weights[expected] == pytest.approx(15 * 3)
+    assert make_map(call, position, group=2).weights[expected] == pytest.approx(15 * 3)
     with pytest.raises(UserError, match='--group 3: there are 3, 0 to 2'):
-        make_map(probed, position, group=3)
+        make_map(call, position, group=3)
 
 
 def test_finding_an_attention_block():
@@ -82,8 +82,8 @@ def test_finding_an_attention_block():
 def test_probing_leaves_the_model_as_it_was():
     backbone = QTViT(ARCHS['b']).eval()
     attention, stride = find_attention(backbone, 4, 0)
-    probed = probe('name', backbone, attention, stride, torch.rand(1, 3, 40, 70))
-    assert probed.args[3] == (2, 3) and probed.args[0].shape[-1] == 6
+    call = record_call('name', backbone, attention, stride, torch.rand(1, 3, 40, 70))
+    assert call.args[3] == (2, 3) and call.args[0].shape[-1] == 6
     assert not attention.kernel._forward_pre_hooks
 
 
@@ -139,7 +139,7 @@ def test_a_kernel_that_a_config_imports(tmp_path, monkeypatch):
 
 
 def test_kernels_are_checked_before_models_run(monkeypatch):
-    monkeypatch.setattr('mmqtvit.analysis.attention_maps.probe', pytest.fail)
+    monkeypatch.setattr('mmqtvit.analysis.attention_maps.record_call', pytest.fail)
     with pytest.raises(UserError, match="no kernel 'Soft'"):
         compute_maps(IMAGE, ['b0'], (3, 3), (40, 60), ['Soft'])
 

@@ -5,9 +5,10 @@ import cv2
 import pytest
 import torch
 
+from mmqtvit.analysis.machine import conditions
 from mmqtvit.analysis.operators import plot_scaling
-from mmqtvit.analysis.report import conditions, table
 from mmqtvit.analysis.results import describe, plot_ratios, save
+from mmqtvit.analysis.tables import table
 from mmqtvit.analysis.timing import Measurement, Schedule
 from mmqtvit.errors import UserError
 

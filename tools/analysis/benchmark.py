@@ -6,8 +6,8 @@ from typing import Optional
 
 from mmqtvit.analysis.arguments import add_measuring_arguments, prepare_machine, schedule_of
 from mmqtvit.analysis.benchmark import DTYPES, EAGER, MODES, PASSES, Plan, run
+from mmqtvit.analysis.machine import conditions
 from mmqtvit.analysis.models import SPEC_HELP, parse_size
-from mmqtvit.analysis.report import conditions
 from mmqtvit.analysis.results import describe, plot_ratios, save
 from mmqtvit.apis import report_user_errors
 

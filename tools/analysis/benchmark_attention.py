@@ -8,9 +8,9 @@ from typing import Optional
 from mmqtvit.analysis.arguments import add_measuring_arguments, prepare_machine, schedule_of
 from mmqtvit.analysis.benchmark import PASSES
 from mmqtvit.analysis.limits import measure_limits
+from mmqtvit.analysis.machine import conditions
 from mmqtvit.analysis.models import parse_size
 from mmqtvit.analysis.operators import LITERAL, least_ms, plot_scaling, run, tokens
-from mmqtvit.analysis.report import conditions
 from mmqtvit.analysis.results import describe, in_short, save
 from mmqtvit.apis import report_user_errors
 from mmqtvit.attention import KERNELS

@@ -13,8 +13,8 @@ from mmqtvit.analysis.kernels import (
     describe_shares,
     plot,
 )
+from mmqtvit.analysis.machine import conditions
 from mmqtvit.analysis.models import parse_size
-from mmqtvit.analysis.report import conditions
 from mmqtvit.analysis.results import in_short, save_records
 from mmqtvit.apis import UserError, report_user_errors
 from mmqtvit.attention import KERNELS

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Optional
 
-from mmqtvit.analysis.report import write_csv
+from mmqtvit.analysis.tables import write_csv
 from mmqtvit.analysis.trials import describe, plan, read_result, run
 from mmqtvit.apis import report_user_errors
 from mmqtvit.attention import KERNELS
