@@ -1,14 +1,20 @@
 """Every adapter answers for its toolbox, and another is added from outside."""
 
+import json
+import os
+import shutil
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 import torch
 from mmengine import Config
 
 from mmqtvit.errors import UserError
-from mmqtvit.toolboxes import Toolbox, base, get_toolbox, names, register, require_toolbox
+from mmqtvit.toolboxes import base, get_toolbox, names, register, require_toolbox
+
+from ..apis.test_images import written
 
 PARTS = {
     'mmdet': dict(type='RetinaNet', backbone=dict(), bbox_head=dict(num_classes=2)),
@@ -48,29 +54,14 @@ def test_truth_is_of_the_heads_classes():
     assert [sample.gt_label.item() for sample in classification] == [0, 1, 2, 3, 0, 1]
 
 
-class Toy(Toolbox):
-    """A toolbox by another name with MMPretrain's parts."""
-
-    name = package = 'mmtoy'
-    compiled = False
-    reads_last = True
-    default_size = (64, 96)
-    bound_heads = {'BoundHead': 'reads the weather'}
-
-    def make_samples(self, part, size, num_images, device='cpu', cfg=None):
-        return [dict(size=size)] * num_images
-
-    def build_inferencer(self, cfg, device):
-        return None
-
-    def describe(self, inferencer, rgb, sample, classes, score_thr):
-        return rgb, dict(size=sample), None
+TOY = Path(__file__).with_name('toy')
 
 
 @pytest.fixture()
 def toy(monkeypatch):
     monkeypatch.setattr(base, '_REGISTERED', dict(base._REGISTERED))
     monkeypatch.setitem(sys.modules, 'mmtoy', sys)  # any module: it is installed
+    from .toy.adapter import Toy
     register(Toy)
     return get_toolbox('mmtoy')
 
@@ -96,6 +87,22 @@ def test_swapped_as_the_others_are(toy):
     cfg.model.head.type = 'BoundHead'
     with pytest.raises(SwapRefused, match='BoundHead reads the weather'):
         swap_backbone(cfg, 'qtvit1')
+
+
+def test_one_file_adds_a_toolbox(tmp_path, root):
+    """The package as it is with adapter.py; the toolbox itself lies beside commands.py."""
+    shutil.copytree(root / 'mmqtvit', tmp_path / 'mmqtvit',
+                    ignore=shutil.ignore_patterns('__pycache__'))
+    shutil.copy(TOY / 'adapter.py', tmp_path / 'mmqtvit/toolboxes/mmtoy.py')
+    written(tmp_path / 'photo.png')
+    result = subprocess.run(
+        [sys.executable, TOY / 'commands.py', root / 'tools', 'photo.png'], cwd=tmp_path,
+        env=dict(os.environ, PYTHONPATH=str(tmp_path)), capture_output=True, text=True)
+    assert result.returncode == 0, result.stderr
+    assert 'checked at 64×96: predicts, and takes a loss step' in result.stdout
+    assert Config.fromfile(tmp_path / 'leaf.py').model.head.in_channels == 256
+    record = json.loads((tmp_path / 'out/photo.json').read_text())
+    assert record['name'] in ('light', 'dark') and 0.5 <= record['score'] <= 1
 
 
 def test_says_what_it_cannot_do(toy):
