@@ -23,10 +23,8 @@ from ..weights.safe_load import CAN_RESTRICT, allow_openmmlab_checkpoints
 from .check_dataset.loaders import RefuseLoaders
 from .checkpoint import check_match, check_resumable, latest_checkpoint, translate
 from .deployed import DeployModel, drop_averaging
-from .test_options import (
-    augment_at_test_time,
-    draw_predictions,
-)
+from .test_options import ShowFirstView, augment_at_test_time, draw_predictions
+from .unlabelled import check_labels, leave_out_evaluation
 
 
 def train(cfg: Config,
@@ -50,6 +48,7 @@ def train(cfg: Config,
     """
     require_toolbox(cfg)
     check_datasets(cfg, ('train', 'val'))
+    check_labels(cfg)
     if amp:
         enable_amp(cfg)
     if auto_scale_lr:
@@ -97,10 +96,11 @@ def test(cfg: Config,
     notes = adapt_to_device(cfg, training=False)
     if show or show_dir:
         draw_predictions(cfg, show_dir, show, wait_time)
-    if tta:
-        augment_at_test_time(cfg)
     if out:
         toolbox.keep_predictions(cfg, out)
+    notes += leave_out_evaluation(cfg)
+    if tta:
+        augment_at_test_time(cfg)
     plain = plain or bool(cfg.get('compile'))  # which does the like by itself
     if not plain:
         drop_averaging(cfg)
@@ -108,6 +108,8 @@ def test(cfg: Config,
     with _prepared(cfg, notes, training=False) as runner:
         if not plain:
             runner.register_hook(DeployModel())
+        if tta:
+            runner.register_hook(ShowFirstView())
         return runner.test()
 
 

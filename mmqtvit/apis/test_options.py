@@ -1,11 +1,17 @@
 """Options of testing that each toolbox spells in its own way."""
 
+import re
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Optional
 
 from mmengine import Config
 from mmengine.config import ConfigDict
+from mmengine.hooks import Hook
+from mmengine.runner import Runner
 
+from ..cfg.datasets import dataset_leaves
+from ..cfg.tree import type_name
 from ..errors import UserError
 from ..toolboxes import get_toolbox
 
@@ -39,12 +45,40 @@ def augment_at_test_time(cfg: Config) -> None:
     """
     toolbox = get_toolbox(cfg.default_scope)
     toolbox.check_tta(cfg)
-    dataset = cfg.test_dataloader.dataset
-    while 'dataset' in dataset:
-        dataset = dataset.dataset
-    model, pipeline = cfg.get('tta_model'), cfg.get('tta_pipeline')
-    if not (model and pipeline):
-        default = toolbox.augment_at_test_time(cfg, dataset.pipeline)
-        model, pipeline = model or default[0], pipeline or default[1]
+    model = cfg.get('tta_model')
+    for _, dataset in dataset_leaves(cfg.test_dataloader.dataset, 'test_dataloader.dataset'):
+        pipeline = cfg.get('tta_pipeline')
+        if not (model and pipeline):
+            default = toolbox.augment_at_test_time(cfg, dataset.pipeline)
+            model, pipeline = model or default[0], pipeline or default[1]
+        dataset.pipeline = (pipeline if toolbox.has_labels(dataset) else
+                            without_loading_labels(pipeline))
     cfg.model = ConfigDict(**model, module=cfg.model)
-    dataset.pipeline = pipeline
+
+
+class ShowFirstView(Hook):
+    """Lets hooks that draw the images of a batch draw the first view of each, as it was loaded."""
+
+    priority = 'HIGH'  # before they draw
+
+    def after_test_iter(self, runner: Runner, batch_idx: int, data_batch: dict,
+                        outputs: Optional[Sequence] = None) -> None:
+        """Put the first views in the place of all, where each view has a batch of its own."""
+        if getattr(data_batch['inputs'][0], 'ndim', 0) == 4:
+            data_batch['inputs'] = data_batch['inputs'][0]
+
+
+def without_loading_labels(steps: Sequence) -> list:
+    """A pipeline, or the transforms of a step, without the steps that load labels."""
+    kept = []
+    for step in steps:
+        if isinstance(step, (list, tuple)):
+            step = without_loading_labels(step)
+            if not step:  # of nothing there are no combinations with the other steps
+                continue
+        elif isinstance(step, dict) and 'transforms' in step:
+            step = ConfigDict(step, transforms=without_loading_labels(step['transforms']))
+        elif re.match('Load.*Annotation', type_name(step)):
+            continue
+        kept.append(step)
+    return kept

@@ -244,6 +244,15 @@ class Toolbox(ABC):
             raise UserError(f'--out must end in .pkl or .pickle for this config, got {out}')
         cfg.test_evaluator = [*as_list(cfg.test_evaluator), self._dump(out)]
 
+    def has_labels(self, dataset: dict) -> bool:
+        """Whether the samples of a data set's config bring labels, where the metrics need them."""
+        return True
+
+    def keep_writing(self, metrics: Sequence) -> list:
+        """The metrics that write predictions, without judging them."""
+        return [metric for metric in metrics
+                if metric.get('format_only') or type_name(metric).startswith('Dump')]
+
     def _dump(self, out: str) -> dict:
         return dict(type='DumpResults', out_file_path=out)
 
@@ -373,5 +382,5 @@ def flip_pipeline(pipeline: Sequence, meta_keys: tuple = ()) -> list:
     pack = deepcopy(pipeline[-1])
     if meta_keys:
         pack.meta_keys = meta_keys
-    flips = [dict(type='RandomFlip', prob=1.), dict(type='RandomFlip', prob=0.)]
+    flips = [dict(type='RandomFlip', prob=0.), dict(type='RandomFlip', prob=1.)]
     return [*deepcopy(pipeline[:-1]), dict(type='TestTimeAug', transforms=[flips, [pack]])]

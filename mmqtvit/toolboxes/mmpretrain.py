@@ -75,6 +75,10 @@ class MMPretrain(Toolbox):
         """The mean of the scores of an image and its mirror image."""
         return dict(type='AverageClsScoreTTA'), flip_pipeline(pipeline)
 
+    def has_labels(self, dataset: dict) -> bool:
+        """Whether images without labels are not what the config asks for."""
+        return dataset.get('with_label', True) and dataset.get('split') != 'test'
+
     def build_inferencer(self, cfg: Config, device: str) -> Any:
         """ImageClassificationInferencer."""
         from mmpretrain.apis import ImageClassificationInferencer

@@ -1,5 +1,6 @@
 """MMSegmentation."""
 
+import re
 from collections.abc import Iterator, Sequence
 from typing import Any, Optional
 
@@ -101,6 +102,18 @@ class MMSegmentation(Toolbox):
         cfg.test_evaluator = as_list(cfg.test_evaluator)
         for metric in cfg.test_evaluator:
             metric.update(output_dir=out, keep_results=True)
+
+    def has_labels(self, dataset: dict) -> bool:
+        """Whether its pipeline loads more than images."""
+        loads = [type_name(step) for step in dataset.get('pipeline') or ()
+                 if type_name(step).startswith('Load')]
+        return not loads or any(not re.fullmatch('Load.*ImageFromFile', name) for name in loads)
+
+    def keep_writing(self, metrics: Sequence) -> list:
+        """Its metrics write label maps themselves."""
+        return super().keep_writing(
+            [{**metric, 'format_only': True} if metric.get('output_dir') else metric
+             for metric in metrics])
 
     def build_inferencer(self, cfg: Config, device: str) -> Any:
         """MMSegInferencer."""

@@ -56,7 +56,7 @@ def test_tta_by_flipping(toolbox, model):
     assert cfg.model.module.type == 'Model'
     load, augment = cfg.test_dataloader.dataset.dataset.pipeline
     assert load.type == 'Load'
-    assert [flip.prob for flip in augment.transforms[0]] == [1., 0.]
+    assert [flip.prob for flip in augment.transforms[0]] == [0., 1.]
     assert 'flip' in augment.transforms[1][0].meta_keys
 
 
@@ -66,6 +66,34 @@ def test_tta_of_the_config(toolbox):
     augment_at_test_time(cfg)
     assert cfg.model == dict(type='Own', module=dict(type='Model'))
     assert cfg.test_dataloader.dataset.dataset.pipeline == [dict(type='OwnStep')]
+
+
+@pytest.mark.parametrize('own', [True, False])
+def test_tta_of_several_data_sets(own):
+    """Each keeps its own steps before the flip."""
+    cfg = config('mmdet', **(dict(tta_pipeline=[dict(type='OwnStep')]) if own else {}))
+    wrapped, pack = cfg.test_dataloader.dataset, dict(type='Pack')
+    cfg.test_dataloader.dataset = dict(type='ConcatDataset', datasets=[
+        wrapped, dict(type='Data', pipeline=[dict(type='Other'), pack])])
+    augment_at_test_time(cfg)
+    first, second = cfg.test_dataloader.dataset.datasets
+    starts = [first.dataset.pipeline[0].type, second.pipeline[0].type]
+    assert starts == (['OwnStep', 'OwnStep'] if own else ['Load', 'Other'])
+    assert cfg.model.type == 'DetTTAModel' and 'pipeline' not in cfg.test_dataloader.dataset
+
+
+def test_tta_loads_no_labels_where_there_are_none():
+    cfg = config('mmseg', tta_model=dict(type='Own'), tta_pipeline=[
+        dict(type='LoadImageFromFile'),
+        dict(type='TestTimeAug', transforms=[
+            [dict(type='RandomFlip', prob=0.), dict(type='RandomFlip', prob=1.)],
+            [dict(type='LoadAnnotations')], [dict(type='PackSegInputs')]])])
+    dataset = cfg.test_dataloader.dataset.dataset
+    dataset.pipeline = [dict(type='LoadImageFromFile'), dict(type='PackSegInputs')]
+    augment_at_test_time(cfg)
+    flips, pack = dataset.pipeline[1].transforms
+    assert [step.type for step in (*flips, *pack)] == ['RandomFlip', 'RandomFlip', 'PackSegInputs']
+    assert len(cfg.tta_pipeline[1].transforms) == 3
 
 
 def test_tta_that_cannot_be():

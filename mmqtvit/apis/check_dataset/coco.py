@@ -82,6 +82,9 @@ def check_judged(content: dict, path: str, masks: bool) -> list:
     if 'info' not in content:
         findings.append(Finding("annotation file without 'info'", path,
                                 "pycocotools stops there at the evaluation; 'info': {} will do"))
+    if not content.get('annotations'):
+        findings.append(Finding('annotation file of a metric without an annotation', path,
+                                'every result will be -1', breaks=False))
     for annotation in content.get('annotations', ()):
         for kind in _wrong_for_evaluation(annotation, masks):
             places.setdefault(kind, []).append(annotation.get('id'))

@@ -16,6 +16,7 @@ from ...cfg.tree import type_name
 from ...errors import UserError
 from ...terminal import quiet_toolbox
 from ...toolboxes import get_toolbox, require_toolbox
+from ..unlabelled import unlabelled
 from .coco import check_categories, check_records, read_coco
 from .findings import Examination, Finding
 from .loaders import check_batches, check_evaluation
@@ -79,6 +80,11 @@ def _examine_loader(cfg: Config, split: str, results: list) -> list:
         return [Finding('loader that cannot be built', f'{split}_dataloader', text)]
     findings = check_batches(loader, split, loop)
     if split != 'train':
+        findings += [
+            Finding('data set whose samples bring no labels for the metric', key,
+                    'a training ends at its validation' if split == 'val' else
+                    'it is predicted on, not evaluated', breaks=split == 'val')
+            for key in unlabelled(cfg, split)]
         findings += check_evaluation(loader, cfg.get(f'{split}_evaluator'), split)
     return findings
 
