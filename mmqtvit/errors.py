@@ -16,6 +16,11 @@ class UserError(Exception):
     """
 
 
+def words_of(error: Exception) -> str:
+    """The message of an exception; ``str`` of a KeyError is the repr of its message."""
+    return str(error.args[0] if isinstance(error, KeyError) and error.args else error)
+
+
 class Interrupted(KeyboardInterrupt):
     """Ctrl-C or SIGTERM during training; the message says how to go on."""
 

@@ -10,9 +10,17 @@ from rich.console import Console
 from mmqtvit.apis import report_user_errors
 from mmqtvit.backbones.zoo import arch_names
 from mmqtvit.cfg.read import read_config
-from mmqtvit.swap import check_config, plan_swap, write_leaf
+from mmqtvit.swap import check_swap, plan_swap, write_leaf
 from mmqtvit.swap.tables import change_table, comments, summary_table
 from mmqtvit.toolboxes import names
+
+
+def strides(text: str) -> tuple:
+    """Read numbers such as 8,16,32."""
+    numbers = tuple(int(number) for number in text.split(','))
+    if min(numbers) < 1:
+        raise ValueError
+    return numbers
 
 
 def main(argv: Optional[Sequence] = None) -> None:
@@ -25,6 +33,8 @@ def main(argv: Optional[Sequence] = None) -> None:
                         'without them nothing is frozen')
     parser.add_argument('--scope', choices=names(), help="the config's toolbox; default: as its "
                         'default_scope says, or the classes of its model')
+    parser.add_argument('--old-strides', type=strides, metavar='S,S,…', help="strides of the old "
+                        'backbone\'s outputs, such as 8,16,32: then it is not built')
     parser.add_argument('-o', '--out', help='the config to write; default: <name>_<arch>.py in '
                         'the current folder')
     parser.add_argument('--check', action='store_true', help="build the model, read the "
@@ -32,8 +42,8 @@ def main(argv: Optional[Sequence] = None) -> None:
                         'image size')
     args = parser.parse_args(argv)
     console = Console()
-    cfg = read_config(args.config)
-    plan = plan_swap(cfg, args.arch, args.checkpoint, args.scope)
+    cfg = read_config(args.config, custom_imports=False)  # they may not be needed
+    plan = plan_swap(cfg, args.arch, args.checkpoint, args.scope, args.old_strides)
     swapped = plan.apply(cfg)
     out = args.out or f'{Path(args.config.split("::")[-1]).stem}_{args.arch}.py'
     write_leaf(out, args.config, cfg, swapped, comments(args.config, swapped, plan))
@@ -48,7 +58,7 @@ def main(argv: Optional[Sequence] = None) -> None:
     print(f'written to {out}')
     if args.check:
         with console.status('building the model and running it on noise'):
-            done = check_config(swapped, scope=args.scope)
+            done = check_swap(cfg, swapped, args.scope)
         print(f'checked at {done.size[0]}×{done.size[1]}: predicts, and takes a loss step '
               f'(loss {done.loss:.4g}); {done.parameters / 1e6:.2f} M parameters in all')
 

@@ -11,7 +11,7 @@ from mmengine import Config
 from mmengine.config.lazy import LazyAttr, LazyObject
 from mmengine.hub import get_config
 
-from ..errors import UserError, say
+from ..errors import UserError, say, words_of
 from .options import check_option, variables_without_effect
 from .tree import type_name
 
@@ -42,7 +42,7 @@ def load_config(path: str,
         except (AssertionError, AttributeError, IndexError, KeyError, TypeError,
                 ValueError) as error:
             raise UserError(
-                f'--cfg-options {key}={value} does not fit {path}: {_words(error)}') from error
+                f'--cfg-options {key}={value} does not fit {path}: {words_of(error)}') from error
     if work_dir is not None or cfg.get('work_dir') is None:
         cfg.work_dir = work_dir or str(Path('work_dirs', Path(path.split('::')[-1]).stem))
     cfg.launcher = launcher
@@ -77,8 +77,13 @@ def enable_auto_scale_lr(cfg: Config) -> None:
     cfg.auto_scale_lr.enable = True
 
 
-def read_config(path: str) -> Config:
+def read_config(path: str, custom_imports: bool = True) -> Config:
     """Read a config file, or a toolbox's own as ``mmdet::…``.
+
+    Args:
+        path (str): As above.
+        custom_imports (bool): Whether to import what a file of one's own names in
+            ``custom_imports``. Defaults to True.
 
     Raises:
         UserError: If it is missing or no config; the message names its neighbours.
@@ -90,13 +95,14 @@ def read_config(path: str) -> Config:
         beside = f'. In that folder there are: {", ".join(names)}' if names else ''
         raise UserError(f'config {path} not found{beside}')
     try:
-        return with_names(get_config(path) if packaged else Config.fromfile(path))
+        return with_names(get_config(path) if packaged else Config.fromfile(
+            path, import_custom_modules=custom_imports))
     except Exception as error:  # a config is a program: anything can go wrong in it
         lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__)
                  if os.path.basename(frame.filename) == os.path.basename(path)]
         where = f', line {lines[-1]}' if lines else ''
         raise UserError(f'cannot read config {path}{where}: '
-                        f'{type(error).__name__}: {_words(error)}') from error
+                        f'{type(error).__name__}: {words_of(error)}') from error
 
 
 def with_names(cfg: Config) -> Config:
@@ -115,8 +121,3 @@ def _with_names(node: Any, key: Any = None) -> Any:
     if isinstance(node, (list, tuple)):
         return type(node)(_with_names(child) for child in node)
     return node
-
-
-def _words(error: Exception) -> str:
-    # str() of a KeyError is the repr of its message.
-    return str(error.args[0] if isinstance(error, KeyError) and error.args else error)

@@ -18,10 +18,11 @@ from torch import nn
 from ..backbones.zoo import is_own_name
 from ..cfg.device import replace_sync_bn
 from ..cfg.tree import at, type_name
-from ..errors import UserError
+from ..errors import UserError, words_of
 from ..terminal import quiet
 from ..toolboxes import Toolbox, find_toolbox
 from ..weights.read import is_address
+from .missing import missing_class
 from .probe import build_without_weights
 from .refuse import locate_backbone
 
@@ -88,11 +89,40 @@ def check_config(cfg: Config, size: Optional[tuple] = None, loss: bool = True,
     return Check(size, sum(p.numel() for p in model.parameters()), value)
 
 
+def check_swap(before: Config, after: Config, scope: Optional[str] = None) -> Check:
+    """Check a swapped config, and where it fails find out whether the original does, too.
+
+    Args:
+        before (Config): The original.
+        after (Config): With the new backbone.
+        scope (str, optional): As for :func:`check_config`. Defaults to None.
+
+    Raises:
+        CheckFailed: If the swapped one fails.
+    """
+    try:
+        return check_config(after, scope=scope)
+    except CheckFailed as error:
+        raise CheckFailed(f'{error}; {_before(before, scope, str(error))}') from error
+
+
+def _before(cfg: Config, scope: Optional[str], failure: str) -> str:
+    """Say whether a config fails without the swap; ``failure`` is how it does with it."""
+    try:
+        check_config(cfg, scope=scope)
+    except CheckFailed as error:
+        if missing_class(error.__cause__) or isinstance(error.__cause__, ImportError):
+            return f'whether it fails before the swap, too, cannot be tried here: {error}'
+        reason = '' if str(error) == failure else f': {error}'
+        return f'it fails before the swap, too{reason}'
+    return 'it runs before the swap'
+
+
 def _step(what: str, run: Any, *args) -> Any:
     try:
         return run(*args)
     except Exception as error:  # anything can go wrong in a toolbox
-        words = str(error).strip().splitlines() or ['']
+        words = words_of(error).strip().splitlines() or ['']
         raise CheckFailed(f'{what} fails: {type(error).__name__}: {words[0][:300]}') from error
 
 
@@ -108,7 +138,6 @@ def _with_reachable_teacher(part: dict, scope: str) -> dict:
     teacher = part.get('teacher_config')
     if isinstance(teacher, str) and teacher.startswith('configs/') and not Path(teacher).is_file():
         part['teacher_config'] = get_config(f'{scope}::{teacher[len("configs/"):]}')
-    part.pop('teacher_ckpt', None)
     return part
 
 

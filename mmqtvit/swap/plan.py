@@ -1,5 +1,6 @@
 """Plans the exchange of a backbone, and applies the plan to a config."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Optional, Union
@@ -11,12 +12,14 @@ from ..backbones.zoo import family_of
 from ..cfg.tree import at
 from ..errors import UserError
 from ..toolboxes import Toolbox, find_toolbox
+from .assume import assume_profile
 from .changes import Changes
+from .missing import import_modules, missing_class, not_here, refusal
 from .normalise import set_normalisation
 from .probe import BackboneProfile, build_without_weights, probe
 from .readers import adapt_readers
 from .recipe import adapt_optimizer, forget_weights, new_backbone
-from .refuse import locate_backbone
+from .refuse import BackboneMissing, locate_backbone
 from .stages import choose_stages
 
 DILATION_KEYS = ('strides', 'dilations', 'contract_dilation', 'output_stride')
@@ -44,7 +47,8 @@ class Plan:
 def swap_backbone(cfg: Config,
                   arch: Union[str, dict] = 'qtvit1',
                   checkpoint: Optional[str] = None,
-                  scope: Optional[str] = None) -> Config:
+                  scope: Optional[str] = None,
+                  old_strides: Optional[Sequence] = None) -> Config:
     """Put a QT-ViT or EfficientViT into a config of MMDetection, MMSegmentation or MMPretrain.
 
     Necks' and heads' input channels, the input normalisation, the optimiser's keys and the old
@@ -58,6 +62,9 @@ def swap_backbone(cfg: Config,
             Without them no stage is frozen. Defaults to None.
         scope (str, optional): Name of the toolbox, such as 'mmdet'. Defaults to None, as the
             config's ``default_scope`` or else its classes say.
+        old_strides (Sequence[int], optional): Strides of the old backbone's outputs, which is
+            then not built. Defaults to None: it is built, and if it is not here, four outputs are
+            taken to lie at strides 4, 8, 16 and 32.
 
     Returns:
         Config: A new one.
@@ -73,37 +80,59 @@ def swap_backbone(cfg: Config,
         >>> cfg.model.neck.in_channels
         [32, 64, 128, 256]
     """
-    return plan_swap(cfg, arch, checkpoint, scope).apply(cfg)
+    return plan_swap(cfg, arch, checkpoint, scope, old_strides).apply(cfg)
 
 
 def plan_swap(cfg: Config,
               arch: Union[str, dict] = 'qtvit1',
               checkpoint: Optional[str] = None,
-              scope: Optional[str] = None) -> Plan:
+              scope: Optional[str] = None,
+              old_strides: Optional[Sequence] = None) -> Plan:
     """Find out what :func:`swap_backbone` has to change; arguments and errors are the same."""
     cls = family_of(arch).cls
     if checkpoint and '://' not in str(checkpoint) and not Path(checkpoint).is_file():
         raise UserError(f'there is no checkpoint {checkpoint}')
+    failed = import_modules(cfg)
     toolbox, scope = find_toolbox(cfg, scope)
     data = cfg.to_dict()
     path = locate_backbone(data)
     part = at(data, path)
     size = toolbox.image_size(cfg)
-    old = probe(part['backbone'], scope, size)
+    old, assumed = _look_at_old(part, toolbox, scope, size, old_strides)
     strides = probe_strides(cls, arch)
-    natural = _undilated(part['backbone'], old, toolbox, scope, size)
-    stages, warnings = choose_stages(old.levels, natural, strides, toolbox, part)
-    backbone, more = new_backbone(part['backbone'], arch, stages, checkpoint)
+    natural = _undilated(part['backbone'], old, toolbox, scope)
+    stages, coarser = choose_stages(old.levels, natural, strides, toolbox, part)
+    backbone, left_out = new_backbone(part['backbone'], arch, stages, checkpoint)
     new = probe(backbone, scope, size)
+    others = _other_parameters({**part, 'backbone': backbone}, path, scope, failed)
+    warnings = (*not_here(failed), *assumed, *coarser, *left_out)
     deepest = max(level.stride or 0 for level in old.levels), max(strides[i] for i in stages)
-    changes = (Changes((((*path, 'backbone'), backbone), ), warnings=(*warnings, *more))
+    changes = (Changes((((*path, 'backbone'), backbone), ), warnings=warnings)
                + adapt_readers(part, old.levels, new.levels, toolbox).below(path)
                + forget_weights(data, path)
                + set_normalisation(data, path, toolbox, deepest)
+               + adapt_optimizer(data, old, new, others, checkpoint)
                + _name_scope(cfg, scope))
-    others = _other_parameters(changes.apply(data), path, scope)
-    changes += adapt_optimizer(data, old, new, others, checkpoint)
     return Plan(old, new, changes)
+
+
+def _look_at_old(part: dict, toolbox: Toolbox, scope: str, size: tuple,
+                 strides: Optional[Sequence]) -> tuple:
+    """The old backbone, built or, as it is to be replaced, assumed from what its readers take.
+
+    Returns:
+        tuple[BackboneProfile, list[str]]: And warnings.
+    """
+    reason = 'its strides are given'
+    if strides is None:
+        try:
+            return probe(part['backbone'], scope, size), []
+        except BackboneMissing as error:
+            reason = error.reason
+    old = assume_profile(part, toolbox, size, strides)
+    maps = ', '.join(f'{level.channels or "unknown"} channels' + (
+        f' at stride {level.stride}' if level.stride else '') for level in old.levels)
+    return old, [f'the old backbone is not built ({reason}): assumed are {maps}']
 
 
 def probe_strides(cls: type, arch: Union[str, dict]) -> tuple:
@@ -127,26 +156,30 @@ def _name_scope(cfg: Config, scope: str) -> Changes:
         f'default_scope = {scope!r} is added: the config names none, and its model is of {scope}',))
 
 
-def _undilated(backbone: dict, old: BackboneProfile, toolbox: Toolbox, scope: str,
-               size: tuple) -> tuple:
+def _undilated(backbone: dict, old: BackboneProfile, toolbox: Toolbox,
+               scope: str) -> tuple:
     """The levels that the backbone would have without dilation."""
     plain = {key: value for key, value in backbone.items() if key not in DILATION_KEYS}
-    if toolbox.exact_strides or toolbox.reads_last or plain == backbone:
+    if (toolbox.exact_strides or toolbox.reads_last or plain == backbone
+            or old.parameters is None):
         return old.levels
     try:
-        levels = probe(plain, scope, size).levels
+        levels = probe(plain, scope, old.size).levels
     except UserError:  # its other arguments may require the strides that were left out
         return old.levels
     return levels if len(levels) == len(old.levels) else old.levels
 
 
-def _other_parameters(data: dict, path: tuple, scope: str) -> tuple:
-    """Names of the new model's parameters outside the backbone; none where it does not build."""
-    wrapper = data.get('optim_wrapper') or {}
-    if not (wrapper.get('paramwise_cfg') or {}).get('custom_keys'):
-        return ()
+def _other_parameters(part: dict, path: tuple, scope: str, failed: dict) -> tuple:
+    """Names of the swapped model's parameters outside the backbone; none where it does not build.
+
+    Raises:
+        SwapRefused: If a class of it is not registered.
+    """
     try:
-        model = build_without_weights(at(data, path), scope, 'meta')
-    except Exception:  # then keys that only the heads could use are dropped with the others
-        return ()
+        model = build_without_weights(part, scope, 'meta')
+    except Exception as error:
+        if name := missing_class(error):
+            raise refusal(part, path, name, failed) from error
+        return ()  # then optimiser keys that only the heads could use are dropped with the others
     return tuple(name for name, _ in model.named_parameters() if not name.startswith('backbone.'))

@@ -19,9 +19,10 @@ from torch.overrides import TorchFunctionMode
 from ..analysis.cost import cost
 from ..cfg.tree import type_name
 from ..terminal import quiet
-from .refuse import SwapRefused
+from .missing import missing_class
+from .refuse import BackboneMissing, SwapRefused
 
-WEIGHT_KEYS = ('init_cfg', 'pretrained', 'checkpoint_path')
+WEIGHT_KEYS = ('init_cfg', 'pretrained', 'checkpoint_path', 'teacher_ckpt')
 REDUCED = 256  # pixels a side, where a backbone has to compute
 
 
@@ -30,30 +31,31 @@ class Level:
     """One of a backbone's outputs.
 
     Args:
-        channels (int): Channels of the map, or features of each token.
+        channels (int, optional): Channels of the map, or features of each token; None where they
+            are not known.
         stride (int, optional): Pixels of the image per position of the map; None where the output
             is no map.
         dims (int): Dimensions of the tensor: 4 a map, 3 tokens, 2 a vector for each image.
     """
-    channels: int
+    channels: Optional[int]
     stride: Optional[int]
     dims: int = 4
 
 
 @dataclass(frozen=True)
 class BackboneProfile:
-    """What was seen of a backbone.
+    """What is known of a backbone.
 
     Args:
         levels (tuple[Level]): The outputs, in order.
-        parameters (int): Number of parameters.
+        parameters (int, optional): Number of parameters; None where it was not built.
         macs (int, optional): Multiply–adds for one image of ``size``; None where the operators
             cannot be counted without computing.
         size (tuple[int, int]): (height, width) in pixels.
-        names (tuple[str]): Names of the parameters.
+        names (tuple[str]): Names of the parameters, none where it was not built.
     """
     levels: tuple
-    parameters: int
+    parameters: Optional[int]
     macs: Optional[int]
     size: tuple
     names: tuple
@@ -110,6 +112,7 @@ def probe(cfg: dict, scope: str, size: tuple) -> BackboneProfile:
         size (tuple[int, int]): (height, width) of the image, in pixels.
 
     Raises:
+        BackboneMissing: If a class or a package of it is not here.
         SwapRefused: If it does not build, takes no image, or returns no maps.
     """
     return _probe(pickle.dumps(cfg), scope, tuple(size))
@@ -133,6 +136,10 @@ def _probe(pickled: bytes, scope: str, size: tuple) -> BackboneProfile:
         return BackboneProfile(
             _levels(outputs, tried_size, name), sum(p.numel() for p in parameters.values()),
             macs if tried_size == size else None, size, tuple(parameters))
+    if missing_class(reason):
+        raise BackboneMissing(f'its backbone {name} is not registered')
+    if isinstance(reason, ImportError):
+        raise BackboneMissing(f'its backbone {name} needs a package that is not here ({reason})')
     words = (str(reason) or type(reason).__name__).strip().splitlines()[0][:200]
     raise SwapRefused(f'its backbone {name} cannot be built and run on an image of '
                       f'{size[0]}×{size[1]}: {words}')

@@ -20,6 +20,10 @@ class SwapRefused(UserError):
         self.reason = reason
 
 
+class BackboneMissing(SwapRefused):
+    """The old backbone cannot be built here, for want of its class or of a package."""
+
+
 def locate_backbone(cfg: dict, path: tuple = ('model', )) -> tuple:
     """Path of the part of a config that has the backbone: the model or the detector in it.
 

@@ -60,7 +60,7 @@ def _exact(levels: Sequence, strides: Sequence, part: dict) -> tuple:
     found = [level.stride for level in levels]
     name = type_name(part['backbone'])
     if len(set(found)) < len(found):
-        raise SwapRefused(f'{name} returns several maps at one stride ({_join(found)}); its heads '
+        raise SwapRefused(f'{name} returns several maps at one stride ({join(found)}); its heads '
                           'read them as stages of refinement, or their neck resizes them')
     if len(found) == 1 and found[0] <= SHALLOW:
         raise SwapRefused(f'it reads one map at stride {found[0]}, which all layers of {name} '
@@ -74,9 +74,9 @@ def _exact(levels: Sequence, strides: Sequence, part: dict) -> tuple:
         kept = [stride for stride in found if stride in strides]
         return (tuple(strides.index(stride) for stride in kept),
                 [f'the backbone ends at stride {max(strides)}: the neck makes stride '
-                 f'{_join(missing)} itself'])
-    raise SwapRefused(f'it reads {name} at stride {_join(missing)}, and the new backbone has '
-                      f'{_join(strides)}')
+                 f'{join(missing)} itself'])
+    raise SwapRefused(f'it reads {name} at stride {join(missing)}, and the new backbone has '
+                      f'{join(strides)}')
 
 
 def _by_depth(levels: Sequence, natural: Sequence, strides: Sequence, part: dict) -> tuple:
@@ -84,7 +84,7 @@ def _by_depth(levels: Sequence, natural: Sequence, strides: Sequence, part: dict
     dilated = [level.stride for level in levels]
     name = type_name(part['backbone'])
     if found != sorted(found):
-        raise SwapRefused(f'{name} goes up again (strides {_join(found)}): it has a decoder of '
+        raise SwapRefused(f'{name} goes up again (strides {join(found)}): it has a decoder of '
                           'its own, which would go with it')
     if len(found) > len(strides):
         raise SwapRefused(f'{name} gives {len(found)} maps, and the new backbone has '
@@ -93,7 +93,7 @@ def _by_depth(levels: Sequence, natural: Sequence, strides: Sequence, part: dict
     if len(set(found)) == 1 and len(found) > 1:
         chosen = tuple(range(len(strides)))[-len(found):]
         warnings.append(f'{name} gives {len(found)} maps at stride {found[0]}; the new ones lie '
-                        f'at {_join(strides[index] for index in chosen)}')
+                        f'at {join(strides[index] for index in chosen)}')
         return chosen, warnings
     chosen = []
     for position, stride in enumerate(found):
@@ -106,7 +106,7 @@ def _by_depth(levels: Sequence, natural: Sequence, strides: Sequence, part: dict
         warnings.append(f'output stride {max(dilated)} by dilation becomes {max(new)}: predictions '
                         'are coarser, and much cheaper')
     elif new != found:
-        warnings.append(f'maps at strides {_join(found)} become maps at {_join(new)}')
+        warnings.append(f'maps at strides {join(found)} become maps at {join(new)}')
     return tuple(chosen), warnings + _unused(max(new), strides)
 
 
@@ -116,5 +116,6 @@ def _unused(deepest: int, strides: Sequence) -> list:
     return []
 
 
-def _join(numbers: Sequence) -> str:
+def join(numbers: Sequence) -> str:
+    """Numbers for a message."""
     return ', '.join(str(number) for number in numbers)

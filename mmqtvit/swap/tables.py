@@ -21,7 +21,8 @@ def summary_table(before: Config, after: Config, plan: Plan) -> Table:
     both = plan.old, plan.new
     table.add_row('type', *(_described(_backbone(cfg)) for cfg in (before, after)))
     table.add_row('stride: channels', *(_levels(one) for one in both))
-    table.add_row('parameters, M', *(f'{one.parameters / 1e6:.2f}' for one in both))
+    table.add_row('parameters, M', *(
+        'not built' if one.parameters is None else f'{one.parameters / 1e6:.2f}' for one in both))
     height, width = plan.new.size
     table.add_row(f'multiply–adds at {height}×{width}, G', *(
         'not counted' if one.macs is None else f'{one.macs / 1e9:.2f}' for one in both))
@@ -61,7 +62,7 @@ def _described(backbone: dict) -> str:
 
 def _levels(profile: BackboneProfile) -> str:
     return ', '.join(
-        f'{level.stride}: {level.channels}' if level.stride else f'no map: {level.channels}'
+        f'{level.stride or "no map"}: {level.channels or "?"}'
         for level in profile.levels)
 
 

@@ -9,7 +9,7 @@ from mmengine.registry import MODELS
 
 from mmqtvit.cfg.read import read_config
 from mmqtvit.errors import UserError
-from mmqtvit.swap import CheckFailed, check_config, swap_backbone
+from mmqtvit.swap import CheckFailed, check_config, check_swap, swap_backbone
 
 from ..helpers.toy import write_toy
 
@@ -74,3 +74,33 @@ def test_needs_a_toolbox(tmp_path):
     path.write_text(path.read_text().replace("default_scope = 'mmseg'", "default_scope = 'mmx'"))
     with pytest.raises(UserError, match="'mmx'"):
         check_config(read_config(str(path)))
+
+
+@pytest.mark.parametrize(('change', 'words'), [
+    # A keyword that only a fork's segmentor knows.
+    (dict(of_a_fork=True), r"building the model fails: TypeError: .*of_a_fork'; it fails before "
+     'the swap, too$'),
+    # A list of heads whose type got lost.
+    (dict(auxiliary_head=[dict(in_channels=8, in_index=1, num_classes=3)]),
+     r'building the model fails: KeyError: .*"type".*; it fails before the swap, too: '),
+])
+def test_a_config_that_is_broken_in_itself(change, words, tmp_path):
+    cfg = read_config(write_toy(tmp_path))
+    cfg.model.update(change)
+    with pytest.raises(CheckFailed, match=words):
+        check_swap(cfg, swap_backbone(cfg))
+
+
+def test_a_swap_that_breaks_a_config(tmp_path):
+    cfg = read_config(write_toy(tmp_path))
+    swapped = swap_backbone(cfg)
+    assert check_swap(cfg, swapped).loss > 0
+    swapped.model.decode_head.in_channels = 3
+    with pytest.raises(CheckFailed, match='forward pass fails: .*; it runs before the swap$'):
+        check_swap(cfg, swapped)
+    cfg.model.decode_head.in_channels = 5
+    with pytest.raises(CheckFailed, match='fails: .*; it fails before the swap, too: the forward'):
+        check_swap(cfg, swapped)
+    cfg.model.backbone.type = 'BackboneOfSomebody'
+    with pytest.raises(CheckFailed, match='too, cannot be tried here: .*BackboneOfSomebody'):
+        check_swap(cfg, swapped)

@@ -80,7 +80,8 @@ def test_swapped_as_the_others_are(toy):
     from mmqtvit.swap import SwapRefused, swap_backbone
     backbone = dict(type='mmqtvit.EfficientViT', arch='b0', out_indices=(3, ))
     cfg = Config(dict(default_scope='mmtoy', model=dict(
-        type='Classifier', backbone=backbone, head=dict(type='Head', in_channels=128))))
+        type='mmpretrain.ImageClassifier', backbone=backbone,
+        head=dict(type='mmpretrain.LinearClsHead', num_classes=2, in_channels=128))))
     swapped = swap_backbone(cfg, 'qtvit1')
     assert swapped.model.backbone.type == 'mmqtvit.QTViT'
     assert swapped.model.head.in_channels == 256
