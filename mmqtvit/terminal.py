@@ -11,6 +11,8 @@ from functools import partial, partialmethod
 from importlib import import_module
 from unittest import mock
 
+from rich.console import Console
+
 #: Characters of the tools for terminals that have ASCII or Latin-1 alone; others are escaped.
 ASCII = {'×': 'x', '…': '...', '–': '-', '→': '->', '·': '.', '≥': '>=', '≤': '<='}
 #: Warnings about the insides of the toolboxes, as regular expressions of their beginnings.
@@ -36,6 +38,15 @@ def prepare_terminal() -> None:
     if not sys.warnoptions:
         for message in INTERNAL:
             warnings.filterwarnings('ignore', message)
+
+
+def plain_console(**options) -> Console:
+    """A console that prints texts as they are: names may hold [brackets] and :colons:.
+
+    Args:
+        **options: Of rich's ``Console``.
+    """
+    return Console(markup=False, emoji=False, highlight=False, **options)
 
 
 @contextmanager

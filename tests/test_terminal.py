@@ -3,6 +3,10 @@ import sys
 
 import pytest
 
+from mmqtvit.analysis.tables import table
+from mmqtvit.terminal import plain_console
+
+from .conftest import ROOT
 from .helpers.toy import write_toy
 from .tools.test_command_lines import TOOLS, environment
 
@@ -54,3 +58,20 @@ def test_the_tools_in_the_locale_c(tmp_path):
     assert b'Average Precision' in done.stdout and b'creating index' not in done.stdout
     log, = (tmp_path / 'run').glob('*/*.log')
     assert '猫' in log.read_text(encoding='utf-8')
+
+
+NAMES = ('[red]', '[/]', '[bold]box[/bold]', ':car:', '行人', 'a\\[b]')
+
+
+def test_texts_are_printed_as_they_are(capsys):
+    for name in NAMES:
+        plain_console(width=80).print(name)
+    assert capsys.readouterr().out.split() == list(NAMES)
+    rows = table(('[name]', 'number'), [(name, 1) for name in NAMES]).splitlines()
+    assert [row.split('|')[1].strip() for row in (rows[0], *rows[2:])] == ['[name]', *NAMES]
+
+
+def test_all_tables_go_through_it():
+    """A console of one's own would read marks of style in names."""
+    files = [path for folder in ('mmqtvit', 'tools') for path in (ROOT / folder).rglob('*.py')]
+    assert [path.name for path in files if 'Console(' in path.read_text()] == ['terminal.py']

@@ -7,11 +7,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Optional
 
-from rich.console import Console
 from rich.table import Table
 
 from mmqtvit.apis import UserError, report_user_errors
 from mmqtvit.backbones.zoo import arch_names
+from mmqtvit.terminal import plain_console
 from mmqtvit.weights import LAYOUTS, read_checkpoint
 from mmqtvit.weights.convert import convert_checkpoint, save_with_hash
 from mmqtvit.weights.load import group
@@ -46,7 +46,7 @@ def main(argv: Optional[Sequence] = None) -> None:
         column.overflow = 'fold'
     for (source, name), count in parts.items():
         table.add_row(source, name, str(count))
-    Console().print(table)
+    plain_console().print(table)
     if conversion.report.resized:
         print(f'resized to {conversion.arch}: {group(conversion.report.resized)}')
     print(f'written to {save_with_hash(conversion.state_dict, args.out)}')

@@ -5,13 +5,14 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Optional
 
-from rich.console import Console
+from rich.text import Text
 
 from mmqtvit.apis import report_user_errors
 from mmqtvit.backbones.zoo import arch_names
 from mmqtvit.cfg.read import read_config
 from mmqtvit.swap import check_swap, plan_swap, write_leaf
 from mmqtvit.swap.tables import change_table, comments, summary_table
+from mmqtvit.terminal import plain_console
 from mmqtvit.toolboxes import names
 
 
@@ -41,7 +42,7 @@ def main(argv: Optional[Sequence] = None) -> None:
                         "checkpoint, predict and take a loss step on noise of the config's own "
                         'image size')
     args = parser.parse_args(argv)
-    console = Console()
+    console = plain_console()
     cfg = read_config(args.config, custom_imports=False)  # they may not be needed
     plan = plan_swap(cfg, args.arch, args.checkpoint, args.scope, args.old_strides)
     swapped = plan.apply(cfg)
@@ -52,9 +53,9 @@ def main(argv: Optional[Sequence] = None) -> None:
     if changes.row_count:
         console.print(changes)
     for note in plan.changes.notes:
-        console.print(f'note: {note}', highlight=False, soft_wrap=True)
+        console.print(f'note: {note}', soft_wrap=True)
     for warning in plan.changes.warnings:
-        console.print(f'[yellow]warning:[/] {warning}', highlight=False, soft_wrap=True)
+        console.print(Text.assemble(('warning:', 'yellow'), f' {warning}'), soft_wrap=True)
     print(f'written to {out}')
     if args.check:
         with console.status('building the model and running it on noise'):

@@ -7,10 +7,10 @@ from io import StringIO
 from pathlib import Path
 
 from rich.box import MARKDOWN
-from rich.console import Console
 from rich.table import Table
 
 from ..errors import UserError
+from ..terminal import plain_console
 
 
 def table(header: Sequence, rows: Sequence) -> str:
@@ -28,7 +28,7 @@ def table(header: Sequence, rows: Sequence) -> str:
         grid.add_row(*map(_text, row))
     out = StringIO()
     # As wide as it must be: rich would cut columns to the screen's width.
-    Console(file=out, width=10_000, color_system=None).print(grid, markup=False)
+    plain_console(file=out, width=10_000, color_system=None).print(grid)
     return '\n'.join(line.rstrip() for line in out.getvalue().splitlines()).strip('\n')
 
 

@@ -311,6 +311,18 @@ def test_equal_findings_are_summed_up(capsys):
         'and 4 more']
 
 
+def test_names_are_printed_as_they_are(capsys):
+    """Brackets are marks of style to rich, and colons may be those of a picture."""
+    names = ('[red]', '[/]', 'box [old]', ':car:', '行人')
+    print_report([Examination(
+        ['train_dataloader.dataset'], 'CocoDataset', names, 4,
+        [Finding('labels of [/class]', 'a[1].jpg', '[bold]')], {0: 1}, {0: 1}, 'boxes')])
+    out = capsys.readouterr().out
+    rows = [line.split('│')[1].strip() for line in out.splitlines() if line.startswith('│')]
+    assert rows == list(names)
+    assert 'ERROR: labels of [/class] (1)\n    a[1].jpg: [bold]\n' in out
+
+
 @pytest.mark.parametrize('columns', [40, 60, 80])
 def test_narrow_tables_keep_class_names_whole_or_cut_them(columns, capsys, monkeypatch):
     monkeypatch.setenv('COLUMNS', str(columns))

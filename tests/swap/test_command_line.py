@@ -46,6 +46,16 @@ def test_mistakes(argv, words, tmp_path, monkeypatch, capsys):
     assert words in capsys.readouterr().err
 
 
+def test_brackets_in_names_are_no_marks_of_style(tmp_path, monkeypatch, capsys):
+    monkeypatch.setenv('COLUMNS', '200')
+    monkeypatch.chdir(tmp_path)
+    config = tmp_path / 'own[red].py'
+    config.write_text(f"_base_ = '{write_toy(tmp_path)}'\n"
+                      "model = dict(decode_head=dict(init_cfg=dict(prefix='[/b]')))")
+    tool('swap_backbone').main([str(config), '--arch', 'b0'])
+    assert 'written to own[red]_b0.py' in capsys.readouterr().out
+
+
 def test_shows_what_differs_only(tmp_path, monkeypatch, capsys):
     monkeypatch.setenv('COLUMNS', '200')
     config = tmp_path / 'own.py'

@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 from typing import Optional
 
-from rich.console import Console
 from rich.table import Table
 
+from ...terminal import plain_console
 from .findings import Examination
 
 
@@ -17,10 +17,9 @@ def print_report(examinations: Sequence, shown: int = 3) -> None:
         shown (int): Of each kind of finding, how many that differ are shown, and how many places
             of those that are equal. Defaults to 3.
     """
-    console = Console()
     table = class_table(examinations)
     if table.row_count:
-        console.print(table)
+        plain_console().print(table)
     for one in examinations:
         print(f'{", ".join(one.keys)}: {one.kind}, {one.num_samples} samples')
         for line in finding_lines(one, shown):
