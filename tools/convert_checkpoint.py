@@ -35,9 +35,11 @@ def main(argv: Optional[Sequence] = None) -> None:
     parser.add_argument('--to', choices=LAYOUTS, default='mmqtvit', help='default: mmqtvit')
     parser.add_argument(
         '--backbone-only', action='store_true', help='leave out the classifier')
+    parser.add_argument('--prefix', default='', help='what the keys begin with, such as student, '
+                        'where the file holds several models')
     args = parser.parse_args(argv)
     conversion = convert_checkpoint(
-        read_checkpoint(args.source), args.to, args.arch, args.backbone_only)
+        read_checkpoint(args.source), args.to, args.arch, args.backbone_only, args.prefix)
     layout, unexpected = conversion.report.layout, conversion.report.unexpected
     table = Table(f'from ({layout})', f'to ({args.to})', 'entries', title=conversion.arch)
     parts = Counter((part_of(source), part_of(name))

@@ -1,7 +1,6 @@
 """Checkpoints that a user names: found, and compared with the model."""
 
 import os
-import re
 from typing import Optional
 
 from mmengine.model import BaseTTAModel, is_model_wrapper
@@ -10,7 +9,7 @@ from torch import nn
 
 from ..backbones.zoo import is_own
 from ..errors import UserError
-from ..weights.load import Report, convert, group
+from ..weights.load import Report, best_place, convert, group, places_of, unwrap
 
 BACKBONE_HINT = """It looks like the weights of a backbone. To start training from them:
   --cfg-options model.backbone.init_cfg.type=Pretrained model.backbone.init_cfg.checkpoint={}"""
@@ -54,16 +53,23 @@ def check_match(model: nn.Module, checkpoint: dict, source: str, training: bool)
             is enough, else all parameters must be there.
 
     Returns:
-        dict[str, Tensor]: The weights of the file under the model's names.
+        dict[str, Tensor]: The weights of the file; those that lie below a prefix of their own, such
+        as ``module.``, without it.
 
     Raises:
-        UserError: If too little of it fits.
+        UserError: If too little of it fits, or the file holds several such models.
     """
     model = _unwrapped(model)
     expected = {key: value for key, value in model.state_dict().items()
                 if getattr(value, 'ndim', 0)}
-    state_dict = _state_dict(checkpoint, source)
-    found = {re.sub(r'^module\.', '', str(key)): value for key, value in state_dict.items()}
+    _check_state_dict(checkpoint, source)
+    state_dict = unwrap(checkpoint)
+    try:
+        _, prefix, _ = best_place(places_of(state_dict), {key: key for key in expected})
+    except UserError as error:
+        raise UserError(f'{source}: {error}') from error
+    found = {key.removeprefix(prefix): state_dict[key]
+             for key in sorted(state_dict, key=lambda key: key.startswith(prefix))}
     lacking = [key for key, value in expected.items()
                if getattr(found.get(key), 'shape', None) != value.shape]
     nothing = len(lacking) == len(expected)
@@ -106,7 +112,7 @@ def translate(model: nn.Module, checkpoint: dict, source: str,
     model = _unwrapped(model)
     if not is_own(getattr(model, 'backbone', None)):
         return None
-    _state_dict(checkpoint, source)
+    _check_state_dict(checkpoint, source)
     try:
         converted, report = convert(checkpoint, model)
     except UserError as error:
@@ -121,12 +127,11 @@ def translate(model: nn.Module, checkpoint: dict, source: str,
     return converted, report
 
 
-def _state_dict(checkpoint: dict, source: str) -> dict:
+def _check_state_dict(checkpoint: dict, source: str) -> None:
     state_dict = checkpoint.get('state_dict', checkpoint)
     if not isinstance(state_dict, dict):
         raise UserError(f'{source} is no checkpoint: its state_dict is a '
                         f'{type(state_dict).__name__}')
-    return state_dict
 
 
 def _unwrapped(model: nn.Module) -> nn.Module:

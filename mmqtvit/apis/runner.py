@@ -156,7 +156,10 @@ def _prepared(cfg: Config, notes: list, training: bool) -> Iterator[Runner]:
             translated = (None if cfg.resume else
                           translate(model, checkpoint, source, training))
             if translated is None:
-                check_match(model, checkpoint, source, training)
+                found = check_match(model, checkpoint, source, training)
+                own = checkpoint.get('state_dict', {})  # with versions of modules, if as it is
+                if found.keys() != own.keys() or any(found[key] is not own[key] for key in own):
+                    checkpoint = {**checkpoint, 'state_dict': found}
             else:
                 state_dict, report = translated
                 checkpoint = {'state_dict': state_dict}  # without averages: of the same file

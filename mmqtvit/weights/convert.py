@@ -13,7 +13,7 @@ from ..backbones.zoo import arch_names, build_backbone, family_of
 from ..errors import UserError
 from ..necks import ClassifierNeck
 from .layouts import LAYOUTS, value_in
-from .load import Report, convert, own_names, unwrap
+from .load import Report, SeveralPlaces, below, convert, first_keys, own_names, unwrap
 
 
 @dataclass
@@ -58,6 +58,8 @@ def _fit(state_dict: dict, arch: str, num_classes: int) -> Optional[tuple[dict, 
     for model in filter(None, (classifier, backbone)):
         try:
             converted, report = convert(state_dict, model)
+        except SeveralPlaces:
+            raise
         except UserError:
             continue
         if not report.missing and not report.misshaped:
@@ -76,7 +78,8 @@ def _num_classes(state_dict: dict) -> int:
 def convert_checkpoint(checkpoint: dict,
                        layout: str = 'mmqtvit',
                        arch: Optional[str] = None,
-                       backbone_only: bool = False) -> Conversion:
+                       backbone_only: bool = False,
+                       prefix: str = '') -> Conversion:
     """Rename a checkpoint's entries to those of another layout.
 
     Args:
@@ -86,20 +89,23 @@ def convert_checkpoint(checkpoint: dict,
             and shapes.
         backbone_only (bool): Whether to leave out neck and head and, in this package's layout,
             the prefix ``backbone.``. Defaults to False.
+        prefix (str): What the keys of the entries begin with, such as 'student', where the file
+            holds several models. Defaults to ''.
 
     Returns:
         Conversion: The entries, where they come from, and what is left over.
 
     Raises:
-        UserError: If the checkpoint is of none of the architectures, or not of ``arch``.
+        UserError: If the checkpoint is of none of the architectures, or not of ``arch``, or of
+            several models.
     """
-    state_dict = unwrap(checkpoint)
+    state_dict = below(unwrap(checkpoint), prefix)
     classes = _num_classes(state_dict)
     fits = {name: fit for name in ((arch, ) if arch else arch_names())
             if (fit := _fit(state_dict, name, classes))}
     if not fits:
         raise UserError(f'the file holds no whole model of {arch or ", ".join(arch_names())}; '
-                        f'its first keys are {", ".join(list(state_dict)[:3])}')
+                        f'it has {first_keys(state_dict)}, …')
     # A deeper model holds all that a shallower one asks for: the one that leaves least is meant.
     found = min(fits, key=lambda name: len(fits[name][1].unexpected))
     converted, report, model = fits[found]

@@ -6,7 +6,7 @@ from mmengine.logging import print_log
 from mmengine.model import BaseModule, PretrainedInit, initialize
 
 from ..errors import UserError
-from .load import load_weights, unwrap
+from .load import below, load_weights, unwrap
 from .read import read_checkpoint
 
 
@@ -41,14 +41,9 @@ def _load(module: BaseModule, cfg: dict) -> None:
     if unknown or not isinstance(source, str):
         raise UserError('init_cfg of type Pretrained takes checkpoint, a file or an address, '
                         f'and, where wanted, prefix and map_location; got {dict(cfg)}')
-    state_dict = unwrap(read_checkpoint(source))
-    chosen = {key[len(prefix):].lstrip('.'): value
-              for key, value in state_dict.items() if key.startswith(prefix)}
-    if state_dict and not chosen:
-        raise UserError(f'no key of {source} begins with the prefix {prefix!r}; it has '
-                        f'{", ".join(list(state_dict)[:3])}, …')
+    checkpoint = read_checkpoint(source)
     try:
-        report = load_weights(module, chosen)
+        report = load_weights(module, below(unwrap(checkpoint), prefix))
     except UserError as error:
         raise UserError(f'{source}: {error}') from error
     print_log(

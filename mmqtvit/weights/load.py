@@ -1,8 +1,8 @@
 """From a state dict in any known layout to a model's own."""
 
 import re
-from collections import Counter
-from collections.abc import Iterable
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 import torch
@@ -12,13 +12,18 @@ from torch import Tensor, nn
 from ..errors import UserError
 from .layouts import LAYOUTS
 
-#: What files may put before their keys, the whole model wrapped or only its backbone kept.
-PREFIXES = ('', 'backbone.', 'module.', 'module.backbone.', 'model.')
+#: What a wrapped model, or a whole one, has before its keys. Of several places that fit equally
+#: well one with such a name is meant, not ``momentum_encoder.`` or the like.
+PLAIN = re.compile(r'((module|model|backbone)\.)*')
 #: Containers that hold a state dict; an averaged (EMA) one is what training aims at. The published
 #: training scripts keep one for each decay under ``ema``. mmengine's ``ema_state_dict`` is not
 #: among them: its checkpoints have the average under ``state_dict`` and the raw weights there.
 CONTAINERS = ('state_dict_ema', 'model_ema', 'ema', 'state_dict', 'model')
 EMBEDDING = 'position_embedding.weight'
+
+
+class SeveralPlaces(UserError):
+    """A file holds what is looked for more than once."""
 
 
 @dataclass
@@ -27,6 +32,7 @@ class Report:
 
     Args:
         layout (str): Layout that the keys were recognised as.
+        prefix (str): What the file's keys have before the layout's. Defaults to ''.
         loaded (dict[str, str]): The file's key for each of our names that was taken.
         resized (list[str]): Of these, the positional embeddings that were resized.
         missing (list[str]): Our names of entries that the file does not have.
@@ -34,6 +40,7 @@ class Report:
         misshaped (list[str]): Our names of entries whose shape differs, not taken.
     """
     layout: str
+    prefix: str = ''
     loaded: dict = field(default_factory=dict)
     resized: list = field(default_factory=list)
     missing: list = field(default_factory=list)
@@ -46,7 +53,8 @@ class Report:
         return bool(self.missing or self.unexpected or self.misshaped)
 
     def __str__(self) -> str:
-        lines = [f'{len(self.loaded)} entries loaded from the {self.layout} layout']
+        place = '' if PLAIN.fullmatch(self.prefix) else f' below {self.prefix}'
+        lines = [f'{len(self.loaded)} entries loaded from the {self.layout} layout{place}']
         for what, names in (('resized', self.resized), ('not in the file, stay fresh',
                                                         self.missing),
                             ('in the file only', self.unexpected),
@@ -63,14 +71,64 @@ def group(names: Iterable) -> str:
 
 
 def unwrap(checkpoint: dict) -> dict:
-    """Take the state dict out of a checkpoint; an averaged one first."""
+    """Take the state dict out of a checkpoint; an averaged one first.
+
+    Args:
+        checkpoint (dict): As read from a file.
+
+    Returns:
+        dict[str, Tensor]: All tensors. Those of dicts that have no known name, such as ``student``,
+        have that name before theirs. ``_orig_mod``, which ``torch.compile`` puts into names, is
+        left out.
+    """
     for name in CONTAINERS:
         if isinstance(checkpoint.get(name), dict):
             return unwrap(checkpoint[name])
     if checkpoint and all(isinstance(decay, float) for decay in checkpoint):
         return unwrap(checkpoint[max(checkpoint)])
-    return {key: value for key, value in checkpoint.items()
-            if isinstance(key, str) and isinstance(value, Tensor)}
+    return {without_compile(key): value for key, value in _tensors(checkpoint)}
+
+
+def without_compile(name: str) -> str:
+    """Leave out what ``torch.compile`` puts into names."""
+    return re.sub(r'(^|(?<=\.))_orig_mod\.', '', name)
+
+
+def _tensors(entries: dict) -> Iterator[tuple[str, Tensor]]:
+    for key, value in entries.items():
+        if isinstance(key, str) and isinstance(value, Tensor):
+            yield key, value
+        elif isinstance(key, str) and isinstance(value, dict):
+            yield from ((f'{key}.{name}', tensor) for name, tensor in _tensors(value))
+
+
+def below(state_dict: dict, prefix: str) -> dict:
+    """Take the entries below a prefix, without it.
+
+    Args:
+        state_dict (dict[str, Tensor]): As from :func:`unwrap`.
+        prefix (str): Such as ``student.backbone``, with or without a dot at its end.
+
+    Returns:
+        dict[str, Tensor]: The entries; all of them where the prefix is empty.
+
+    Raises:
+        UserError: If no key has it; the message shows some keys.
+    """
+    start = without_compile(prefix.rstrip('.') + '.') if prefix else ''
+    chosen = {key[len(start):]: value for key, value in state_dict.items() if key.startswith(start)}
+    if state_dict and not chosen:
+        raise UserError(f'no key begins with the prefix {prefix!r}; it has '
+                        f'{first_keys(state_dict)}, …')
+    return chosen
+
+
+def first_keys(names: Iterable) -> str:
+    """Three keys, each of another beginning."""
+    first = {}
+    for name in names:
+        first.setdefault(name.split('.')[0], name)
+    return ', '.join(list(first.values())[:3])
 
 
 def own_names(model: nn.Module) -> tuple[dict, str]:
@@ -84,40 +142,79 @@ def own_names(model: nn.Module) -> tuple[dict, str]:
     return {prefix + key: key for key in model.state_dict()}, backbone.series
 
 
-def recognise(keys: set, names: dict, series: str) -> tuple[str, dict]:
+def places_of(keys: Iterable) -> dict[str, list]:
+    """For each end of a key all that stands before it: ``b.c`` has ``a.`` if ``a.b.c`` is a key."""
+    places = defaultdict(list)
+    for key in keys:
+        for start in [0, *(match.end() for match in re.finditer(r'\.', key))]:
+            places[key[start:]].append(key[:start])
+    return places
+
+
+def best_place(places: dict, *layouts: dict) -> tuple[int, str, dict]:
+    """Find the prefix below which most names are.
+
+    Args:
+        places (dict[str, list[str]]): From :func:`places_of`.
+        *layouts (dict[str, str]): What the model's keys may be called in the file.
+
+    Returns:
+        tuple[int, str, dict[str, str]]: Which layout it is, the prefix, and the file's key for each
+        of the model's keys that it has; none if no key fits.
+
+    Raises:
+        SeveralPlaces: If several places fit equally well; the message names them.
+    """
+    counts = Counter((index, prefix) for index, names in enumerate(layouts)
+                     for name in names.values() for prefix in places.get(name, ()))
+    most = max(counts.values(), default=0)
+    best = {}  # the same keys may be found in two ways
+    for (index, prefix), count in counts.items():
+        if count == most:
+            found = {key: prefix + name for key, name in layouts[index].items()
+                     if prefix in places.get(name, ())}
+            best.setdefault(frozenset(found.items()), (index, prefix, found))
+    choice = list(best.values())
+    choice = [place for place in choice if PLAIN.fullmatch(place[1])][:1] or choice
+    if len(choice) > 1:
+        prefixes = sorted(prefix.rstrip('.') for _, prefix, _ in choice)
+        raise SeveralPlaces(
+            f'the file holds the model {len(choice)} times, below {" and ".join(prefixes)}. Choose '
+            f"one: prefix={prefixes[0]!r} in init_cfg=dict(type='Pretrained', checkpoint=…), or "
+            f'--prefix {prefixes[0]} of tools/convert_checkpoint.py, or save it in its own file')
+    return choice[0] if choice else (0, '', {})
+
+
+def recognise(keys: Iterable, names: dict, series: str) -> tuple[str, str, dict]:
     """Find the layout and prefix under which most keys are the model's.
 
     Args:
-        keys (set[str]): Of the file.
+        keys (Iterable[str]): Of the file.
         names (dict[str, str]): The model's keys by classifier-wide name.
         series (str): 'b' or 'l'.
 
     Returns:
-        tuple[str, dict[str, str]]: The layout, and the file's key for each of the model's keys
-        that it has.
+        tuple[str, str, dict[str, str]]: The layout, the prefix, and the file's key for each of the
+        model's keys that it has.
 
     Raises:
-        UserError: If no key is the model's; the message shows some of both.
+        UserError: If no key is the model's; the message shows some of both. If several places of
+            the file fit equally well.
     """
-    best, found = '', {}
+    layouts = []
     for layout, rename in LAYOUTS.items():
         theirs = {key: rename(name, series) for name, key in names.items()}
-        for prefix in PREFIXES:
-            for cut in ('', 'backbone.'):  # files of a bare backbone
-                matches = {
-                    key: prefix + name[len(cut):]
-                    for key, name in theirs.items()
-                    if name.startswith(cut) and prefix + name[len(cut):] in keys
-                }
-                if len(matches) > len(found):
-                    best, found = layout, matches
+        bare = {key: name[len('backbone.'):] for key, name in theirs.items()
+                if name.startswith('backbone.')}
+        layouts += [(layout, theirs), (layout, bare)]
+    index, prefix, found = best_place(places_of(keys), *(theirs for _, theirs in layouts))
     if not found:
         raise UserError(
             'no key of the checkpoint is one of the model.\n'
-            f'  the file has {", ".join(sorted(keys)[:3]) or "no tensors"}, …\n'
+            f'  the file has {first_keys(keys)}, …\n'
             f'  expected {", ".join(list(names)[:3])}, … (mmqtvit), or the layouts '
-            f'{", ".join(name for name in LAYOUTS if name != "mmqtvit")}')
-    return best, found
+            f'{", ".join(name for name in LAYOUTS if name != "mmqtvit")}, below any prefix')
+    return layouts[index][0], prefix, found
 
 
 def resize_embedding(weight: Tensor, shape: torch.Size) -> Tensor:
@@ -145,8 +242,8 @@ def convert(checkpoint: dict, model: nn.Module) -> tuple[dict, Report]:
         raise UserError('no tensors in the checkpoint; it holds '
                         f'{", ".join(map(str, list(checkpoint)[:4])) or "nothing"}')
     names, series = own_names(model)
-    layout, found = recognise(set(state_dict), names, series)
-    report = Report(layout)
+    layout, prefix, found = recognise(state_dict, names, series)
+    report = Report(layout, prefix)
     converted = {}
     for key, expected in model.state_dict().items():
         if key not in found:

@@ -66,13 +66,13 @@ class TTA(BaseTTAModel):
         return data_samples_list
 
 
-@pytest.mark.parametrize('prefix', ['', 'module.'])
+@pytest.mark.parametrize('prefix', ['', 'module.', '_orig_mod.', 'module._orig_mod.', 'net.'])
 @pytest.mark.parametrize('wrapped', [False, True])
 @pytest.mark.parametrize('training', [False, True])
 def test_match(model, prefix, wrapped, training):
     state = {f'{prefix}{key}': value for key, value in model.state_dict().items()}
     whole = TTA(model) if wrapped else model
-    for checkpoint in (dict(state_dict=state), state):
+    for checkpoint in (dict(state_dict=state), state, dict(model_state_dict=state, epoch=1)):
         found = check_match(whole, checkpoint, 'a.pth', training)
         assert found.keys() == model.state_dict().keys()
 
@@ -99,6 +99,12 @@ def test_no_match(model):
         check_match(model, dict(state_dict=state), 'a.pth', training=False)
     assert 'stem.weight (3, 7)' in str(error.value)
     assert 'backbone.weight (3, 2)' in str(error.value)
+
+
+def test_several_models(model):
+    state = dict(teacher=model.state_dict(), student=model.state_dict())
+    with pytest.raises(UserError, match=r'a\.pth: .*2 times, below student and teacher'):
+        check_match(model, state, 'a.pth', training=False)
 
 
 def test_same_names_but_other_shapes(model):

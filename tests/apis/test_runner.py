@@ -4,6 +4,7 @@ import itertools
 import os
 import pickle
 import signal
+from pathlib import Path
 
 import pytest
 import torch
@@ -15,7 +16,7 @@ from mmengine.visualization import Visualizer
 from mmqtvit import apis
 from mmqtvit.apis import Interrupted, UserError, load_config, report_user_errors, train
 
-from ..helpers.toy import write_toy
+from ..helpers.toy import BACKBONE, write_toy
 
 
 @pytest.fixture(autouse=True)
@@ -129,6 +130,22 @@ def test_compiled_by_option(tmp_path):
     checkpoint = str(tmp_path / 'run/iter_4.pth')
     metrics = apis.test(loaded(path, tmp_path, **compiled), checkpoint)
     assert metrics == pytest.approx(apis.test(loaded(path, tmp_path), checkpoint), abs=0.01)
+
+
+@pytest.mark.parametrize('own', [True, False])
+def test_weights_as_others_save_them(tmp_path, own):
+    path = write_toy(tmp_path)
+    if not own:
+        text = Path(path).read_text()
+        Path(path).write_text(text.replace(BACKBONE, """dict(
+        type='ResNet', depth=18, base_channels=2, stem_channels=4)"""))
+    train(loaded(path, tmp_path, **{'train_cfg.max_iters': 2}))
+    trained = str(tmp_path / 'run/iter_2.pth')
+    torch.save({'model_state_dict': {
+        f'module._orig_mod.{key}': value for key, value in weights(trained).items()}, 'epoch': 1},
+        tmp_path / 'a.pth')
+    metrics = apis.test(loaded(path, tmp_path), str(tmp_path / 'a.pth'))
+    assert metrics == apis.test(loaded(path, tmp_path), trained)
 
 
 def test_averaged_weights(tmp_path, toolbox):

@@ -48,6 +48,16 @@ def test_left_over_key(source, tmp_path, capsys):
     assert 'left over, not converted: momentum_encoder.weight' in capsys.readouterr().err
 
 
+def test_one_of_several_models(source, tmp_path, capsys):
+    state_dict = torch.load(source, weights_only=True)['state_dict']
+    path = tmp_path / 'two.pth'
+    torch.save({'student': state_dict, 'teacher': state_dict}, path)
+    assert status('convert_checkpoint', path, tmp_path / 'out/b0.pth') == 2
+    assert '--prefix student' in capsys.readouterr().err
+    convert(path, tmp_path / 'out/b0.pth', '--prefix', 'student')
+    assert written(tmp_path / 'out').keys() == state_dict.keys()
+
+
 def test_another_arch(source, tmp_path, capsys):
     assert status('convert_checkpoint', source, tmp_path / 'b1.pth', '--arch', 'b1') == 2
     assert 'no whole model of b1' in capsys.readouterr().err

@@ -71,7 +71,7 @@ def test_not_a_whole_model():
     del state_dict['stem.0.conv.weight']
     with pytest.raises(UserError, match='no whole model of qtvit1, '):
         convert_checkpoint(state_dict)
-    with pytest.raises(UserError, match='no whole model of qtvit2; its first keys'):
+    with pytest.raises(UserError, match='no whole model of qtvit2; it has stem'):
         convert_checkpoint(QTViT('qtvit1').state_dict(), arch='qtvit2')
 
 

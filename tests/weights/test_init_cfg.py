@@ -36,7 +36,10 @@ def test_any_layout(tmp_path, source, layout):
     assert equal(model, source)
 
 
-@pytest.mark.parametrize('prefix', ['', 'backbone.', 'module.backbone.', 'module.'])
+@pytest.mark.parametrize('prefix', [
+    '', 'backbone.', 'module.backbone.', 'module.', '_orig_mod.', 'module._orig_mod.',
+    '_orig_mod.module.', '_orig_mod.backbone.', 'backbone._orig_mod.',
+    '_orig_mod.module.backbone.', 'net.', 'encoder.', 'model.net.encoder.'])
 def test_prefixes_are_found(tmp_path, source, prefix):
     torch.save({prefix + k: v for k, v in source.state_dict().items()}, tmp_path / 'a.pth')
     model = pretrained(tmp_path / 'a.pth')
@@ -44,13 +47,64 @@ def test_prefixes_are_found(tmp_path, source, prefix):
     assert equal(model, source)
 
 
-def test_prefix_of_ones_own(tmp_path, source):
-    torch.save({f'student.{k}': v for k, v in source.state_dict().items()}, tmp_path / 'a.pth')
-    with pytest.raises(UserError, match=r'(?s)the file has student\.stages.*expected'):
-        pretrained(tmp_path / 'a.pth').init_weights()
-    model = pretrained(tmp_path / 'a.pth', prefix='student.')
+def test_a_stage_that_was_compiled_alone(tmp_path, source):
+    torch.save({k.replace('stages.1.', 'stages.1._orig_mod.'): v
+                for k, v in source.state_dict().items()}, tmp_path / 'a.pth')
+    model = pretrained(tmp_path / 'a.pth')
     model.init_weights()
     assert equal(model, source)
+
+
+@pytest.mark.parametrize('name', ['model_state_dict', 'module', 'net', 'student', 'weights'])
+def test_containers_of_any_name(tmp_path, source, name):
+    torch.save({name: source.state_dict(), 'epoch': 3, 'optimizer': {
+        'state': {0: {'exp_avg': torch.ones(2)}}, 'param_groups': [{'lr': 0.1}]}},
+        tmp_path / 'a.pth')
+    model = pretrained(tmp_path / 'a.pth')
+    model.init_weights()
+    assert equal(model, source)
+
+
+@pytest.mark.parametrize('flat', [False, True])
+def test_of_several_models_one_is_chosen_by_the_prefix(tmp_path, source, flat):
+    state = dict(teacher={f'backbone.{k}': v for k, v in pretrained('').state_dict().items()},
+                 student={f'backbone.{k}': v for k, v in source.state_dict().items()})
+    if flat:
+        state = {f'{name}.{k}': v for name, values in state.items() for k, v in values.items()}
+    torch.save(state, tmp_path / 'a.pth')
+    with pytest.raises(UserError, match=r"a\.pth: .*2 times, below student and teacher\. "
+                       r"Choose one: prefix='student'"):
+        pretrained(tmp_path / 'a.pth').init_weights()
+    for prefix in ('student', 'student.', 'student.backbone'):
+        model = pretrained(tmp_path / 'a.pth', prefix=prefix)
+        model.init_weights()
+        assert equal(model, source)
+
+
+def test_a_whole_prefix_is_meant(tmp_path, source):
+    state = {f'net_ema.{k}': torch.zeros_like(v) for k, v in source.state_dict().items()}
+    torch.save({**state, **{f'net.{k}': v for k, v in source.state_dict().items()}},
+               tmp_path / 'a.pth')
+    model = pretrained(tmp_path / 'a.pth', prefix='net')
+    model.init_weights()
+    assert equal(model, source)
+
+
+def test_of_a_momentum_encoder_beside_it_nothing_is_taken(tmp_path, source):
+    state = {f'momentum_encoder.{k}': torch.zeros_like(v) for k, v in source.state_dict().items()}
+    torch.save({**state, **{f'backbone.{k}': v for k, v in source.state_dict().items()}},
+               tmp_path / 'a.pth')
+    model = pretrained(tmp_path / 'a.pth')
+    model.init_weights()
+    assert equal(model, source)
+
+
+def test_nothing_fits_below_any_prefix(tmp_path):
+    torch.save({'student': {'layer1.weight': torch.ones(1)}, 'teacher': {'a': torch.ones(1)}},
+               tmp_path / 'a.pth')
+    with pytest.raises(UserError, match=r'(?s)the file has student\.layer1\.weight, teacher\.a, …'
+                       '.*below any prefix'):
+        pretrained(tmp_path / 'a.pth').init_weights()
 
 
 def test_safetensors(tmp_path, source):

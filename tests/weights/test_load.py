@@ -85,6 +85,15 @@ def test_backbone_alone(series, layout, bare):
     assert all('stages.' in key or 'head' in key or 'neck' in key for key in report.unexpected)
 
 
+def test_report_names_the_place_if_it_is_not_a_usual_one():
+    model = QTViT(ARCHS['b'])
+    state = model.state_dict()
+    assert 'layout below net.encoder.' in str(load_weights(
+        model, {f'net.encoder.{key}': value for key, value in state.items()}))
+    assert 'below' not in str(load_weights(
+        model, {f'module.backbone.{key}': value for key, value in state.items()}))
+
+
 def test_warm_start_from_efficientvit(series):
     source = EfficientViT(ARCHS[series])
     model = QTViT(ARCHS[series])
