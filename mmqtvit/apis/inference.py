@@ -23,6 +23,7 @@ from ..weights.read import read_checkpoint
 from ..weights.safe_load import allow_openmmlab_checkpoints
 from .checkpoint import check_match, translate
 from .deployed import deployed
+from .distinct_names import distinct_stems
 from .images import UnreadableImage, as_picture, read_image
 
 #: Options of a loading step that say where the files of a data set lie; those predicted on are
@@ -151,24 +152,17 @@ def _write(predicted: tuple, path: Path, target: Path) -> None:
 
 
 def output_stems(images: Sequence, out: Path) -> list:
-    """Paths without suffix for what is predicted on each image; a number tells equal names apart.
+    """Paths without suffix for what is predicted on each image, see :func:`distinct_stems`.
 
     Raises:
         UserError: If some of the images are in the folder: pictures might replace them, and JSON
             files the annotations beside them.
     """
-    taken, stems = set(), []
     for path in images:
         if Path(path).resolve().parent == Path(out).resolve():
             raise UserError(f'--out {out} is the folder of the image {path}, which or whose '
                             'annotation might be replaced; name another folder')
-        name, number = Path(path).stem, 1
-        while name in taken:
-            number += 1
-            name = f'{Path(path).stem}_{number}'
-        taken.add(name)
-        stems.append(Path(out, name))
-    return stems
+    return [Path(out, stem) for stem in distinct_stems(images).values()]
 
 
 def dataset_meta(cfg: Config, checkpoint: dict) -> dict:

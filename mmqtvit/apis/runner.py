@@ -23,6 +23,7 @@ from ..weights.safe_load import CAN_RESTRICT, allow_openmmlab_checkpoints
 from .check_dataset.loaders import RefuseLoaders
 from .checkpoint import check_match, check_resumable, latest_checkpoint, translate
 from .deployed import DeployModel, drop_averaging
+from .distinct_names import distinct_names
 from .test_options import ShowFirstView, augment_at_test_time, draw_predictions
 from .unlabelled import check_labels, leave_out_evaluation
 
@@ -110,7 +111,8 @@ def test(cfg: Config,
             runner.register_hook(DeployModel())
         if tta:
             runner.register_hook(ShowFirstView())
-        return runner.test()
+        with distinct_names(runner):
+            return runner.test()
 
 
 def _choose_start(cfg: Config, resume: Optional[str]) -> list:

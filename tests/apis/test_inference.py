@@ -257,14 +257,14 @@ class TestFiles:
         assert skipped == {images[2]: 'it is no image, or of an unknown format'}
         assert damaged.keys() == {images[3]}
         assert sorted(path.name for path in out.iterdir()) == sorted(
-            f'{stem}{ending}' for stem in ('x', 'x_2', 'bad')
+            f'{stem}{ending}' for stem in ('a_x', 'b_x', 'bad')
             for ending in ('.jpg', '.json', '_labels.png'))
-        record = json.loads((out / 'x_2.json').read_text())
-        assert record['image'] == str(images[1]) and record['label_map'] == 'x_2_labels.png'
-        labels = cv2.imread(str(out / 'x_2_labels.png'), cv2.IMREAD_UNCHANGED)
+        record = json.loads((out / 'b_x.json').read_text())
+        assert record['image'] == str(images[1]) and record['label_map'] == 'b_x_labels.png'
+        labels = cv2.imread(str(out / 'b_x_labels.png'), cv2.IMREAD_UNCHANGED)
         assert labels.shape == (24, 32)
         assert set(np.unique(labels)) == {entry['label'] for entry in record['classes']}
-        assert cv2.imread(str(out / 'x.jpg')).shape == (24, 32, 3)
+        assert cv2.imread(str(out / 'a_x.jpg')).shape == (24, 32, 3)
 
     def test_many_classes_take_sixteen_bits(self, images, tmp_path):
         predict(Answering(lambda image: (image, {}, np.full((4, 4), 300))), images[:1],
@@ -290,7 +290,7 @@ class TestFiles:
 
         skipped, _ = predict(Answering(model), images, tmp_path / 'out')
         assert skipped[images[0]] == 'RuntimeError: larger than input'
-        assert sorted(path.stem for path in (tmp_path / 'out').glob('*.json')) == ['bad', 'x_2']
+        assert sorted(path.stem for path in (tmp_path / 'out').glob('*.json')) == ['b_x', 'bad']
         results = iter([(1, 65536), (16, 16)])
         skipped, _ = predict(Answering(model), images[:2], tmp_path / 'out')
         assert skipped == {images[0]: 'ValueError: 65536×1 pixels cannot be written as .jpg'}
