@@ -8,6 +8,7 @@ from ..cfg.tree import at, type_name
 from .changes import Changes
 from .probe import BackboneProfile, names_weights
 
+SHOWN = 3  # keys in a note
 BATCH_NORMS = ('BN', 'SyncBN', 'MMSyncBN')
 OWN_BLOCKS = ('dcn', 'plugins', 'sac', 'gen_attention', 'stage_with_gen_attention')
 # They know the names of a few classes, and would put every parameter of another in one layer.
@@ -96,8 +97,9 @@ def adapt_optimizer(cfg: dict, old: BackboneProfile, new: BackboneProfile, other
     gone = [key for key in keys if _only_in(key, old.names, (*_prefixed(new.names), *others))]
     if gone:
         keys = {key: value for key, value in keys.items() if key not in gone}
+        more = f' and {len(gone) - SHOWN} more' if len(gone) > SHOWN else ''
         notes.append('what custom_keys say of parameters of the old backbone is gone: '
-                     f'{", ".join(gone)}')
+                     f'{", ".join(gone[:SHOWN])}{more}')
     keys.update(_without_decay(keys, new.names))
     for key, value in keys.items():
         if value.get('lr_mult', 1) < 1 and not checkpoint and _fits_all(key, new.names):

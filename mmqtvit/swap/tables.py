@@ -1,40 +1,48 @@
 """Tables of what a swap has changed."""
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, Optional
 
 from mmengine import Config
+from rich.padding import Padding
 from rich.table import Table
+from rich.text import Text
 
 from ..cfg.tree import at, type_name
-from .leaf import difference, source
+from .leaf import source
 from .plan import Plan
-from .probe import BackboneProfile
 from .refuse import locate_backbone
 
-MAX_WIDTH = 60
+MAX_WIDTH = 60  # characters of a value
 
 
 def summary_table(before: Config, after: Config, plan: Plan) -> Table:
     """Both backbones: outputs, parameters, multiply–adds."""
-    table = _table('', 'backbone')
+    table = Table(title='backbone on images of {}×{}'.format(*plan.new.size))
+    for header in ('', 'before', 'after'):
+        table.add_column(header, overflow='ellipsis')
     both = plan.old, plan.new
     table.add_row('type', *(_described(_backbone(cfg)) for cfg in (before, after)))
-    table.add_row('stride: channels', *(_levels(one) for one in both))
-    table.add_row('parameters, M', *(
-        'not built' if one.parameters is None else f'{one.parameters / 1e6:.2f}' for one in both))
-    height, width = plan.new.size
-    table.add_row(f'multiply–adds at {height}×{width}, G', *(
-        'not counted' if one.macs is None else f'{one.macs / 1e9:.2f}' for one in both))
+    for name, key, missing in (('strides', 'stride', 'no map'), ('channels', 'channels', '?')):
+        table.add_row(name, *(', '.join(str(getattr(level, key) or missing)
+                                        for level in profile.levels) for profile in both))
+    table.add_row('parameters, M', *(_counted(one.parameters, 1e6, 'not built') for one in both))
+    table.add_row('multiply–adds, G', *(_counted(one.macs, 1e9, 'not counted') for one in both))
     return table
 
 
 def change_table(before: Config, after: Config) -> Table:
-    """All other values that the swap changes."""
-    table = _table('key', 'config')
-    old = before.to_dict()
-    for key, value in _leaves(difference(old, after.to_dict()), old):
-        table.add_row(key, _short(_value_at(old, key)), _short(value))
+    """All other values that the swap changes: below each key the old and the new one.
+
+    In columns side by side, long keys would leave no room for the values on a narrow terminal.
+    """
+    table = Table.grid()
+    table.title = 'config'
+    table.add_column(overflow='ellipsis')
+    for key, *values in _leaves(before.to_dict(), after.to_dict()):
+        table.add_row(Text(key, no_wrap=True))
+        table.add_row(Padding(Text(' → '.join(map(_short, values)), overflow='ellipsis'),
+                              (0, 0, 0, 4)))
     return table
 
 
@@ -48,44 +56,29 @@ def _backbone(cfg: Config) -> dict:
     return at(cfg, locate_backbone(cfg))['backbone']
 
 
-def _table(first: str, title: str) -> Table:
-    table = Table(title=title)
-    for header in (first, 'before', 'after'):
-        table.add_column(header, no_wrap=header == first, overflow='ellipsis')
-    return table
-
-
 def _described(backbone: dict) -> str:
     details = [str(backbone[key]) for key in ('arch', 'depth') if key in backbone]
     return ' '.join([type_name(backbone), *(text for text in details if len(text) < 20)])
 
 
-def _levels(profile: BackboneProfile) -> str:
-    return ', '.join(
-        f'{level.stride or "no map"}: {level.channels or "?"}'
-        for level in profile.levels)
+def _counted(number: Optional[int], unit: float, missing: str) -> str:
+    return missing if number is None else f'{number / unit:.2f}'
 
 
-def _leaves(changes: dict, old: Any, prefix: str = '') -> Iterator:
-    for key, value in changes.items():
+def _leaves(old: dict, new: dict, prefix: str = '') -> Iterator:
+    """Changed keys, each with its old and new value, or with the new one where it had none."""
+    for key, value in new.items():
         name = f'{prefix}{key}'
-        if name.endswith('backbone') or key == '_delete_':
+        if name.endswith('backbone'):
             continue
-        before = old.get(key) if isinstance(old, dict) else None
-        if isinstance(value, dict) and isinstance(before, dict):
-            yield from _leaves(value, before, f'{name}.')
-        elif value != before:  # what is deleted comes whole
+        if key not in old:
             yield name, value
-
-
-def _value_at(node: Any, key: str) -> Any:
-    for name in key.split('.'):
-        if not isinstance(node, dict) or name not in node:
-            return ''
-        node = node[name]
-    return node
+        elif isinstance(value, dict) and isinstance(old[key], dict):
+            yield from _leaves(old[key], value, f'{name}.')
+        elif value != old[key]:
+            yield name, old[key], value
 
 
 def _short(value: Any) -> str:
-    text = value if value == '' else source(value)
+    text = source(value)
     return text if len(text) <= MAX_WIDTH else f'{text[:MAX_WIDTH]}…'
