@@ -16,7 +16,7 @@ from ..cfg.build import explained
 from ..cfg.datasets import dataset_leaves
 from ..cfg.device import adapt_to_device, usable_device
 from ..cfg.tree import type_name
-from ..errors import UserError
+from ..errors import UserError, say
 from ..terminal import quiet, quiet_toolbox
 from ..toolboxes import Toolbox, require_toolbox
 from ..weights.read import read_checkpoint
@@ -75,6 +75,10 @@ class Predictor:
                             f'model of the config has {number}')
         if not plain:
             self.inferencer.model = deployed(self.inferencer.model, print)
+        if self.classes:
+            meta['classes'], note = self.toolbox.drawable_names(self.classes)
+            if note:
+                say(f'warning: {note}')
         self.toolbox.set_dataset_meta(self.inferencer, meta)
 
     def __call__(self, image: np.ndarray) -> tuple:
@@ -148,7 +152,8 @@ def _write(predicted: tuple, path: Path, target: Path) -> None:
         _write_image(label_map, labels.astype(np.uint8 if labels.max() < 256 else 'uint16'))
         record['label_map'] = label_map.name
     record = dict(image=str(path), **record)
-    target.with_name(f'{target.name}.json').write_text(json.dumps(record, indent=1))
+    text = json.dumps(record, indent=1, ensure_ascii=False)
+    target.with_name(f'{target.name}.json').write_text(text, encoding='utf-8')
 
 
 def output_stems(images: Sequence, out: Path) -> list:

@@ -24,7 +24,7 @@ from .check_dataset.loaders import RefuseLoaders
 from .checkpoint import check_match, check_resumable, latest_checkpoint, translate
 from .deployed import DeployModel, drop_averaging
 from .distinct_names import distinct_names
-from .test_options import ShowFirstView, augment_at_test_time, draw_predictions
+from .test_options import DrawNames, ShowFirstView, augment_at_test_time, draw_predictions
 from .unlabelled import check_labels, leave_out_evaluation
 
 
@@ -147,6 +147,9 @@ def _prepared(cfg: Config, notes: list, training: bool) -> Iterator[Runner]:
             runner = RUNNERS.build(cfg) if 'runner_type' in cfg else Runner.from_cfg(cfg)
         runner.register_hook(RefuseLoaders(
             {split: cfg.get(f'{split}_evaluator') for split in ('val', 'test')}))
+        hook = (cfg.get('default_hooks') or {}).get('visualization') or {}
+        if hook.get('draw') or hook.get('enable'):
+            runner.register_hook(DrawNames(get_toolbox(cfg.default_scope)))
         for note in notes:
             runner.logger.info(note)
         if checkpoint:

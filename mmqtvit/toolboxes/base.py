@@ -18,6 +18,7 @@ from ..cfg.heads import head_classes
 from ..cfg.image_size import config_image_size
 from ..cfg.tree import as_list, dicts_at, type_name
 from ..errors import UserError
+from ..fonts import use_font_for
 
 _REGISTERED = {}
 PAIRED = 'pairs an image tower with a text tower; the two are trained to agree'
@@ -277,6 +278,17 @@ class Toolbox(ABC):
         inferencer.model.dataset_meta = names
         if inferencer.visualizer is not None:
             inferencer.visualizer.dataset_meta = names
+
+    def drawable_names(self, classes: Sequence) -> tuple:
+        """Names of classes as pictures can show them.
+
+        Args:
+            classes (Sequence[str]): The names.
+
+        Returns:
+            tuple[Sequence[str], str | None]: What to draw, and what to tell of what it cannot show.
+        """
+        return classes, use_font_for(classes)
 
     def infer(self, inferencer: Any, image: np.ndarray) -> Any:
         """The sample that a model predicts on one image.

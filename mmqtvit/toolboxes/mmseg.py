@@ -121,6 +121,16 @@ class MMSegmentation(Toolbox):
         cfg.setdefault('visualizer', dict(type='SegLocalVisualizer', name='visualizer'))
         return MMSegInferencer(cfg, None, device=device)
 
+    def drawable_names(self, classes: Sequence) -> tuple:
+        """It draws by OpenCV, whose font has ASCII alone: numbers stand for other names."""
+        drawn = [name if name.isascii() else str(label) for label, name in enumerate(classes)]
+        replaced = [f'{number} for {name}' for number, name in zip(drawn, classes)
+                    if number != name]
+        if not replaced:
+            return drawn, None
+        return drawn, (f'{self.name} draws by OpenCV, whose font has ASCII characters alone; '
+                       f'pictures show {", ".join(replaced)}')
+
     def describe(self, inferencer: Any, rgb: np.ndarray, sample: Any,
                  classes: Optional[Sequence], score_thr: float) -> tuple:
         """The classes that occur, the most frequent first."""
