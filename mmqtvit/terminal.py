@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from functools import partial, partialmethod
 from importlib import import_module
+from typing import Optional
 from unittest import mock
 
 from rich.console import Console
@@ -50,17 +51,16 @@ def plain_console(**options) -> Console:
 
 
 @contextmanager
-def quiet_toolbox(scope: str) -> Iterator[None]:
+def quiet_toolbox(coco_package: Optional[str]) -> Iterator[None]:
     """Keep pycocotools and mmengine from printing what they do meanwhile; results are printed.
 
     Log files are written in UTF-8, whatever the terminal has.
 
     Args:
-        scope (str): Of the toolbox in use, which is imported.
+        coco_package (str, optional): Through what the toolbox in use reads COCO's files,
+            'pycocotools' or one like it; it is imported.
     """
     from mmengine import logging as mmengine_logging
-
-    from .toolboxes import get_toolbox  # here: they import the errors, which import this file
     told = mmengine_logging.print_log
 
     def print_log(message: str, *args, **kwargs) -> None:
@@ -76,8 +76,9 @@ def quiet_toolbox(scope: str) -> Iterator[None]:
         stack.enter_context(mock.patch.object(
             logging.FileHandler, '__init__',
             partialmethod(logging.FileHandler.__init__, encoding='utf-8')))
-        if (package := get_toolbox(scope).coco_package):
-            coco, cocoeval = (import_module(f'{package}.{name}') for name in ('coco', 'cocoeval'))
+        if coco_package:
+            coco, cocoeval = (
+                import_module(f'{coco_package}.{name}') for name in ('coco', 'cocoeval'))
             for module in (coco, cocoeval):
                 stack.enter_context(
                     mock.patch.object(module, 'print', print_results, create=True))

@@ -99,6 +99,6 @@ def test_import_changes_no_global_of_torch_and_mmengine(tmp_path):
                     torch.get_num_threads(), torch.load, torch.backends.cudnn.benchmark,
                     dict(CheckpointLoader._schemes))
         before = state()
-        import mmqtvit, mmqtvit.weights.convert
+        import mmqtvit, mmqtvit.weights.publish
         assert state() == before
     ''')

@@ -10,11 +10,12 @@ from typing import Optional
 from rich.table import Table
 
 from mmqtvit.apis import UserError, report_user_errors
+from mmqtvit.apis.convert import convert_checkpoint
 from mmqtvit.backbones.zoo import arch_names
 from mmqtvit.terminal import plain_console
 from mmqtvit.weights import LAYOUTS, read_checkpoint
-from mmqtvit.weights.convert import convert_checkpoint, save_with_hash
 from mmqtvit.weights.load import group
+from mmqtvit.weights.publish import save_with_hash
 
 BLOCK = re.compile(r'(.*?stages\.\d+(?:\.op_list|\.blocks)?)\.\d+'
                    r'(\.(?:attention|context_module|local_module|local))?')

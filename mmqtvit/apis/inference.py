@@ -16,13 +16,13 @@ from ..cfg.build import explained
 from ..cfg.datasets import dataset_leaves
 from ..cfg.device import adapt_to_device, usable_device
 from ..cfg.tree import type_name
+from ..engine.deployed import deployed
 from ..errors import UserError, say
 from ..terminal import quiet, quiet_toolbox
 from ..toolboxes import Toolbox, require_toolbox
 from ..weights.read import read_checkpoint
 from ..weights.safe_load import allow_openmmlab_checkpoints
 from .checkpoint import check_match, translate
-from .deployed import deployed
 from .distinct_names import distinct_stems
 from .images import UnreadableImage, as_picture, read_image
 
@@ -59,7 +59,8 @@ class Predictor:
         load = _take_loading_step(cfg, self.toolbox)
         adapt_to_device(cfg, training=False)
         init_default_scope(self.toolbox.name)
-        with allow_openmmlab_checkpoints(), quiet_toolbox(self.toolbox.name), explained(cfg):
+        silent = quiet_toolbox(self.toolbox.coco_package)
+        with allow_openmmlab_checkpoints(), silent, explained(cfg):
             self.load = TRANSFORMS.build(load)
             with quiet():  # they warn of random weights, in place of which others come below
                 self.inferencer = self.toolbox.build_inferencer(cfg, device)

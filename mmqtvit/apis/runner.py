@@ -4,6 +4,7 @@ import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
 from copy import deepcopy
+from functools import partial
 from typing import Optional
 
 from mmengine import Config
@@ -15,16 +16,18 @@ from ..cfg.build import explained
 from ..cfg.datasets import check_datasets
 from ..cfg.device import adapt_to_device, join_processes
 from ..cfg.read import enable_amp, enable_auto_scale_lr
+from ..engine.check_loaders import CheckLoaders
+from ..engine.deployed import DeployModel, drop_averaging
+from ..engine.drawing import DrawNames, ShowFirstView
 from ..errors import Interrupted
 from ..terminal import quiet_toolbox
 from ..toolboxes import get_toolbox, require_toolbox
 from ..weights.read import already_read, read_checkpoint
 from ..weights.safe_load import CAN_RESTRICT, allow_openmmlab_checkpoints
-from .check_dataset.loaders import RefuseLoaders
+from .check_dataset.loaders import refuse_loader
 from .checkpoint import check_match, check_resumable, latest_checkpoint, translate
-from .deployed import DeployModel, drop_averaging
 from .distinct_names import distinct_names
-from .test_options import DrawNames, ShowFirstView, augment_at_test_time, draw_predictions
+from .test_options import augment_at_test_time, draw_predictions
 from .unlabelled import check_labels, leave_out_evaluation
 
 
@@ -132,24 +135,25 @@ def _choose_start(cfg: Config, resume: Optional[str]) -> list:
 @contextmanager
 def _prepared(cfg: Config, notes: list, training: bool) -> Iterator[Runner]:
     """The runner, with its checkpoint looked through; what users get wrong becomes UserError."""
+    toolbox = get_toolbox(cfg.default_scope)
     for split in ('train', 'val', 'test'):
         if cfg.get(f'{split}_dataloader'):
-            get_toolbox(cfg.default_scope).complete_loader(cfg, split)
+            toolbox.complete_loader(cfg, split)
     source = cfg.get('load_from')
     checkpoint = read_checkpoint(source) if source else None
     if checkpoint and cfg.resume:
         check_resumable(checkpoint, source)
     join_processes(cfg)
-    with allow_openmmlab_checkpoints(), quiet_toolbox(cfg.default_scope), explained(cfg):
+    with allow_openmmlab_checkpoints(), quiet_toolbox(toolbox.coco_package), explained(cfg):
         if 'runner_type' in cfg and cfg.get('env_cfg') is None:
             cfg.env_cfg = {}  # FlexibleRunner's own default does not come through its from_cfg
         with explained(cfg, whole=True):
             runner = RUNNERS.build(cfg) if 'runner_type' in cfg else Runner.from_cfg(cfg)
-        runner.register_hook(RefuseLoaders(
-            {split: cfg.get(f'{split}_evaluator') for split in ('val', 'test')}))
+        evaluators = {split: cfg.get(f'{split}_evaluator') for split in ('val', 'test')}
+        runner.register_hook(CheckLoaders(partial(refuse_loader, evaluators=evaluators)))
         hook = (cfg.get('default_hooks') or {}).get('visualization') or {}
         if hook.get('draw') or hook.get('enable'):
-            runner.register_hook(DrawNames(get_toolbox(cfg.default_scope)))
+            runner.register_hook(DrawNames(toolbox))
         for note in notes:
             runner.logger.info(note)
         if checkpoint:

@@ -7,13 +7,11 @@ from typing import Optional
 
 from mmengine import Config
 from mmengine.config import ConfigDict
-from mmengine.hooks import Hook
-from mmengine.runner import Runner
 
 from ..cfg.datasets import dataset_leaves
 from ..cfg.tree import type_name
 from ..errors import UserError
-from ..toolboxes import Toolbox, get_toolbox
+from ..toolboxes import get_toolbox
 
 
 def draw_predictions(cfg: Config, show_dir: Optional[str], show: bool, wait_time: float) -> None:
@@ -54,38 +52,6 @@ def augment_at_test_time(cfg: Config) -> None:
         dataset.pipeline = (pipeline if toolbox.has_labels(dataset) else
                             without_loading_labels(pipeline))
     cfg.model = ConfigDict(**model, module=cfg.model)
-
-
-class DrawNames(Hook):
-    """Has the visualiser draw names of classes that it can show.
-
-    Args:
-        toolbox (Toolbox): Whose visualiser it is.
-    """
-
-    def __init__(self, toolbox: Toolbox) -> None:
-        self.toolbox = toolbox
-
-    def before_run(self, runner: Runner) -> None:
-        """Exchange the names of the data set, which the visualiser has by now."""
-        meta = getattr(runner.visualizer, 'dataset_meta', None) or {}
-        if meta.get('classes'):
-            names, note = self.toolbox.drawable_names(meta['classes'])
-            runner.visualizer.dataset_meta = {**meta, 'classes': names}
-            if note:
-                runner.logger.warning(note)
-
-
-class ShowFirstView(Hook):
-    """Lets hooks that draw the images of a batch draw the first view of each, as it was loaded."""
-
-    priority = 'HIGH'  # before they draw
-
-    def after_test_iter(self, runner: Runner, batch_idx: int, data_batch: dict,
-                        outputs: Optional[Sequence] = None) -> None:
-        """Put the first views in the place of all, where each view has a batch of its own."""
-        if getattr(data_batch['inputs'][0], 'ndim', 0) == 4:
-            data_batch['inputs'] = data_batch['inputs'][0]
 
 
 def without_loading_labels(steps: Sequence) -> list:

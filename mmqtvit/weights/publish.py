@@ -1,12 +1,14 @@
 """Writes the weights of a training checkpoint so that every reader of OpenMMLab's takes them."""
 
+import hashlib
+from io import BytesIO
 from pathlib import Path
-from typing import Any
+from typing import Any, Optional
 
 import numpy as np
+import torch
 
 from ..errors import UserError
-from .convert import save_with_hash
 
 #: What is kept of the record: the class names, the config, from which mmengine's inferencers build
 #: the model when they are given weights alone, and where the weights come from.
@@ -37,6 +39,35 @@ def publish_checkpoint(checkpoint: dict, out: Path) -> Path:
                         f'{", ".join(map(str, list(checkpoint)[:4])) or "nothing"}; '
                         'tools/convert_checkpoint.py takes files of weights alone')
     return save_with_hash(state_dict, out, {key: _plain(meta[key]) for key in KEPT if key in meta})
+
+
+def save_with_hash(state_dict: dict, out: Path, meta: Optional[dict] = None) -> Path:
+    """Save as ``<stem>-<first 8 digits of the file's SHA-256>.pth``, as OpenMMLab publishes.
+
+    Args:
+        state_dict (dict[str, Tensor]): Saved under ``state_dict``.
+        out (Path): Where to; its folder is made. The name may end in .pth, .pt or neither.
+        meta (dict, optional): Saved under ``meta``. Defaults to None, an empty one.
+
+    Returns:
+        Path: The file.
+
+    Raises:
+        UserError: If the name is of a safetensors file, or the file cannot be written.
+    """
+    if out.suffix == '.safetensors' or not out.name:
+        raise UserError(f'a .pth file is written, so OUT must be named as one, got {out}')
+    stem = out.stem if out.suffix in ('.pth', '.pt') else out.name
+    content = BytesIO()
+    torch.save({'meta': meta or {}, 'state_dict': state_dict}, content)
+    digest = hashlib.sha256(content.getbuffer()).hexdigest()
+    path = out.with_name(f'{stem}-{digest[:8]}.pth')
+    try:
+        out.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content.getbuffer())
+    except OSError as error:
+        raise UserError(f'cannot write {path}: {error.strerror}') from error
+    return path
 
 
 def _plain(value: Any) -> Any:

@@ -11,10 +11,10 @@ from torch import nn
 
 from mmqtvit import swap_backbone
 from mmqtvit.analysis.models import build_model
+from mmqtvit.apis.convert import Classifier, convert_checkpoint
 from mmqtvit.backbones import EfficientViT, zoo
 from mmqtvit.registry import MODELS, register_model
 from mmqtvit.weights import load_weights
-from mmqtvit.weights.convert import Classifier, convert_checkpoint
 from tests.tools.test_command_lines import tool
 
 

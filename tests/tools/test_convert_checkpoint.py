@@ -5,7 +5,7 @@ import os
 import pytest
 import torch
 
-from mmqtvit.weights.convert import Classifier
+from mmqtvit.apis.convert import Classifier
 from tests.tools.test_command_lines import status, tool
 from tests.weights.test_safe_load import Call
 

@@ -1,6 +1,8 @@
 """What training wrote, published, and read by the toolboxes' own functions and scripts."""
 
+import hashlib
 import importlib
+import re
 import runpy
 import sys
 from pathlib import Path
@@ -10,9 +12,9 @@ import pytest
 import torch
 
 from mmqtvit import apis
-from mmqtvit.apis import load_config
+from mmqtvit.apis import UserError, load_config
 from mmqtvit.weights import read_checkpoint
-from mmqtvit.weights.publish import publish_checkpoint
+from mmqtvit.weights.publish import publish_checkpoint, save_with_hash
 
 from ..apis.test_runner import loaded, nothing_left_over  # noqa: F401
 from ..helpers.imagenet import ROOT, small, write_imagenet
@@ -153,3 +155,27 @@ def test_says_that_no_classes_are_named(tmp_path, capsys):
     tool('publish_model').main([str(tmp_path / 'a.pth'), str(tmp_path / 'b')])
     assert 'names no classes' in capsys.readouterr().out
     assert read_checkpoint(str(next(tmp_path.glob('b-*.pth'))))['meta'] == dict(iter=1)
+
+
+def test_hash_in_the_name(tmp_path):
+    path = save_with_hash({'a': torch.zeros(1)}, tmp_path / 'new' / 'model.pth')
+    digest = hashlib.sha256(path.read_bytes()).hexdigest()
+    assert path.name == f'model-{digest[:8]}.pth'
+    assert [p.name for p in path.parent.iterdir()] == [path.name]
+    assert torch.load(path, weights_only=True)['state_dict'].keys() == {'a'}
+
+
+@pytest.mark.parametrize('name, saved', [
+    ('v1.0.5', r'v1\.0\.5-\w{8}\.pth'), ('a.pt', r'a-\w{8}\.pth'), ('b.tmp', r'b\.tmp-\w{8}\.pth')])
+def test_names(tmp_path, name, saved):
+    (tmp_path / name).write_text('of the user')
+    path = save_with_hash({'a': torch.zeros(1)}, tmp_path / name)
+    assert re.fullmatch(saved, path.name) and (tmp_path / name).read_text() == 'of the user'
+
+
+def test_what_cannot_be_written(tmp_path):
+    (tmp_path / 'file').write_text('')
+    for out, message in ((tmp_path / 'file/model.pth', 'cannot write'),
+                         (tmp_path / 'model.safetensors', 'a .pth file is written')):
+        with pytest.raises(UserError, match=message):
+            save_with_hash({'a': torch.zeros(1)}, out)

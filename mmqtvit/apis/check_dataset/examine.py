@@ -44,13 +44,13 @@ def examine(cfg: Config, splits: Sequence, workers: int = 0) -> list:
         UserError: If the toolbox or whole folders are missing, the config names no data set, or it
             cannot be told how one is read.
     """
-    require_toolbox(cfg)
+    toolbox = require_toolbox(cfg)
     check_datasets(cfg, splits)
     init_default_scope(cfg.default_scope)
     found = _distinct(cfg, splits)
     if not found:
         raise UserError(f'the config names no data set for {", ".join(splits)}')
-    with quiet_toolbox(cfg.default_scope):
+    with quiet_toolbox(toolbox.coco_package):
         return _examine_all(cfg, splits, found, workers)
 
 

@@ -6,8 +6,6 @@ from pathlib import Path
 from typing import Any, NamedTuple, Optional
 
 from mmengine.dataset import InfiniteSampler
-from mmengine.hooks import Hook
-from mmengine.runner import Runner
 from torch.utils.data import DataLoader
 
 from ...cfg.tree import type_name
@@ -33,29 +31,23 @@ class Judged(NamedTuple):
     dataset: Any
 
 
-class RefuseLoaders(Hook):
-    """Ends a run before its first iteration where a loader gives nothing or is judged wrongly.
+def refuse_loader(loader: DataLoader, split: str, loop: str, evaluators: dict) -> None:
+    """Raise for a loader that gives nothing or is judged wrongly.
 
     Args:
+        loader (DataLoader): A built one.
+        split (str): 'train', 'val' or 'test'.
+        loop (str): Class name of the loop that reads it.
         evaluators (dict[str, Any]): The evaluators in the config, by 'val' and 'test'.
+
+    Raises:
+        UserError: If it has findings that break the run.
     """
-
-    priority = 'HIGHEST'
-
-    def __init__(self, evaluators: dict) -> None:
-        self.evaluators = evaluators
-
-    def before_run(self, runner: Runner) -> None:
-        """Raise :class:`UserError` for the first loader with findings that break the run."""
-        for split in ('train', 'val', 'test'):
-            loop = getattr(runner, f'_{split}_loop')
-            if loop is None or isinstance(loop, dict):  # there is none, or it is not run now
-                continue
-            findings = check_batches(loop.dataloader, split, type(loop).__name__)
-            if split != 'train':
-                findings += check_evaluation(loop.dataloader, self.evaluators.get(split), split)
-            if breaking := [finding for finding in findings if finding.breaks]:
-                raise UserError(_message(breaking))
+    findings = check_batches(loader, split, loop)
+    if split != 'train':
+        findings += check_evaluation(loader, evaluators.get(split), split)
+    if breaking := [finding for finding in findings if finding.breaks]:
+        raise UserError(_message(breaking))
 
 
 def check_batches(loader: DataLoader, split: str, loop: str) -> list:

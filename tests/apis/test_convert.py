@@ -1,13 +1,11 @@
-import hashlib
-import re
 
 import pytest
 import torch
 
 from mmqtvit import EfficientViT, QTViT
+from mmqtvit.apis.convert import Classifier, convert_checkpoint
 from mmqtvit.backbones.qtvit import QTVIT_NAMES
 from mmqtvit.errors import UserError
-from mmqtvit.weights.convert import Classifier, convert_checkpoint, save_with_hash
 from mmqtvit.weights.load import unwrap
 from tests.weights.published import published_shapes, published_state_dict
 
@@ -73,27 +71,3 @@ def test_not_a_whole_model():
         convert_checkpoint(state_dict)
     with pytest.raises(UserError, match='no whole model of qtvit2; it has stem'):
         convert_checkpoint(QTViT('qtvit1').state_dict(), arch='qtvit2')
-
-
-def test_hash_in_the_name(tmp_path):
-    path = save_with_hash({'a': torch.zeros(1)}, tmp_path / 'new' / 'model.pth')
-    digest = hashlib.sha256(path.read_bytes()).hexdigest()
-    assert path.name == f'model-{digest[:8]}.pth'
-    assert [p.name for p in path.parent.iterdir()] == [path.name]
-    assert torch.load(path, weights_only=True)['state_dict'].keys() == {'a'}
-
-
-@pytest.mark.parametrize('name, saved', [
-    ('v1.0.5', r'v1\.0\.5-\w{8}\.pth'), ('a.pt', r'a-\w{8}\.pth'), ('b.tmp', r'b\.tmp-\w{8}\.pth')])
-def test_names(tmp_path, name, saved):
-    (tmp_path / name).write_text('of the user')
-    path = save_with_hash({'a': torch.zeros(1)}, tmp_path / name)
-    assert re.fullmatch(saved, path.name) and (tmp_path / name).read_text() == 'of the user'
-
-
-def test_what_cannot_be_written(tmp_path):
-    (tmp_path / 'file').write_text('')
-    for out, message in ((tmp_path / 'file/model.pth', 'cannot write'),
-                         (tmp_path / 'model.safetensors', 'a .pth file is written')):
-        with pytest.raises(UserError, match=message):
-            save_with_hash({'a': torch.zeros(1)}, out)

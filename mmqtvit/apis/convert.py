@@ -1,9 +1,6 @@
 """Writes a checkpoint of one layout in another."""
 
-import hashlib
 from dataclasses import dataclass
-from io import BytesIO
-from pathlib import Path
 from typing import Optional
 
 import torch
@@ -12,8 +9,16 @@ from torch import nn
 from ..backbones.zoo import arch_names, build_backbone, family_of
 from ..errors import UserError
 from ..necks import ClassifierNeck
-from .layouts import LAYOUTS, value_in
-from .load import Report, SeveralPlaces, below, convert, first_keys, own_names, unwrap
+from ..weights.layouts import LAYOUTS, value_in
+from ..weights.load import (
+    Report,
+    SeveralPlaces,
+    below,
+    convert,
+    first_keys,
+    own_names,
+    unwrap,
+)
 
 
 @dataclass
@@ -119,32 +124,3 @@ def convert_checkpoint(checkpoint: dict,
             new = name[len('backbone.'):]
         renamed[new], sources[new] = value_in(layout, key, converted[key]), report.loaded[key]
     return Conversion(renamed, sources, report, found)
-
-
-def save_with_hash(state_dict: dict, out: Path, meta: Optional[dict] = None) -> Path:
-    """Save as ``<stem>-<first 8 digits of the file's SHA-256>.pth``, as OpenMMLab publishes.
-
-    Args:
-        state_dict (dict[str, Tensor]): Saved under ``state_dict``.
-        out (Path): Where to; its folder is made. The name may end in .pth, .pt or neither.
-        meta (dict, optional): Saved under ``meta``. Defaults to None, an empty one.
-
-    Returns:
-        Path: The file.
-
-    Raises:
-        UserError: If the name is of a safetensors file, or the file cannot be written.
-    """
-    if out.suffix == '.safetensors' or not out.name:
-        raise UserError(f'a .pth file is written, so OUT must be named as one, got {out}')
-    stem = out.stem if out.suffix in ('.pth', '.pt') else out.name
-    content = BytesIO()
-    torch.save({'meta': meta or {}, 'state_dict': state_dict}, content)
-    digest = hashlib.sha256(content.getbuffer()).hexdigest()
-    path = out.with_name(f'{stem}-{digest[:8]}.pth')
-    try:
-        out.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(content.getbuffer())
-    except OSError as error:
-        raise UserError(f'cannot write {path}: {error.strerror}') from error
-    return path

@@ -7,8 +7,8 @@ from mmengine.model import is_model_wrapper
 from torch import nn
 
 from mmqtvit import QTViT
-from mmqtvit.apis.deployed import DeployModel, deployed, drop_averaging
 from mmqtvit.deployment.modules import PointwiseConv
+from mmqtvit.engine.deployed import DeployModel, deployed, drop_averaging
 
 ARCH = dict(series='b', widths=[8, 8, 16, 32, 64], depths=[1] * 5, head_dim=16)
 
