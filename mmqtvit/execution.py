@@ -7,9 +7,10 @@ inputs, for all sizes; code that is being computed may choose the order of its w
 from contextlib import AbstractContextManager, nullcontext
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 from torch.autograd import forward_ad
 from torch.fx.experimental.proxy_tensor import ProxyTorchDispatchMode
+from torch.nn.modules import module as hooks_of_all
 from torch.utils._python_dispatch import _get_current_dispatch_mode_stack
 
 #: Whether this PyTorch has the convolutions that are fastest with the channels last on a CPU.
@@ -51,6 +52,15 @@ def is_recorded(*tensors: Tensor) -> bool:
         or torch._C._functorch.is_legacy_batchedtensor(x) for x in tensors)
 
 
+def is_watched(module: nn.Module) -> bool:
+    """Whether a hook gets, and may keep, the input or the output of ``module``."""
+    return bool(module._forward_hooks or module._forward_pre_hooks
+                or module._backward_hooks or module._backward_pre_hooks
+                or hooks_of_all._global_forward_hooks or hooks_of_all._global_forward_pre_hooks
+                or hooks_of_all._global_backward_hooks
+                or hooks_of_all._global_backward_pre_hooks)
+
+
 def full_precision(x: Tensor) -> AbstractContextManager:
     """A context without autocast on the device of ``x``."""
     device = x.device.type
@@ -83,6 +93,11 @@ def is_channels_last(x: Tensor) -> bool:
 def channels_last(x: Tensor) -> Tensor:
     """Lay out (B, C, H, W) with the channels last."""
     return x.contiguous(memory_format=torch.channels_last)
+
+
+def has_channels_inside(x: Tensor) -> bool:
+    """Whether tokens (B, G, d, N) are a view of a map with the channels last, on a CPU."""
+    return prefers_channels_last(x) and x.stride(-1) != 1
 
 
 def like_input(out: Tensor, x: Tensor) -> Tensor:

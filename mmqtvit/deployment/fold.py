@@ -7,6 +7,8 @@ from torch import nn
 from torch.nn.modules.batchnorm import _BatchNorm
 from torch.nn.utils.fusion import fuse_conv_bn_eval
 
+from ..layers import ConvNormAct
+
 
 def fold_norms(model: nn.Module) -> None:
     """Fold, in place, each batch norm that directly follows a convolution.
@@ -28,7 +30,7 @@ def fold_norms(model: nn.Module) -> None:
 
 def _pairs(model: nn.Module) -> Iterator[tuple[nn.Module, str, str]]:
     for module in model.modules():
-        if isinstance(module, nn.Sequential) and type(module).forward is nn.Sequential.forward:
+        if type(module).forward in (nn.Sequential.forward, ConvNormAct.forward):
             names = list(module._modules)
             yield from ((module, *pair) for pair in zip(names, names[1:]))
         elif _is_conv_module(module) and module.with_norm and module.order[:2] == ('conv', 'norm'):

@@ -1,6 +1,7 @@
 """Makes the deploy form of a model."""
 
 import copy
+from collections import OrderedDict
 from typing import Optional
 
 import torch
@@ -10,7 +11,7 @@ from torch.nn.modules.batchnorm import _BatchNorm
 from ..backbones import EfficientViT
 from ..checks import check_integer
 from ..errors import UserError
-from ..layers import MultiScaleAttention, Residual
+from ..layers import ConvNormAct, MultiScaleAttention, Residual
 from ..layers.multi_scale_attention import ValueShortcut
 from .fold import fold_norms
 from .modules import FoldedValueShortcut, InPlaceResidual, KeptEmbedding, PointwiseConv
@@ -60,11 +61,11 @@ def deploy(model: nn.Module, size: Optional[tuple[int, int]] = None) -> nn.Modul
     fold_norms(model)
     for backbone in [part for part in model.modules() if isinstance(part, EfficientViT)]:
         _keep_embeddings(backbone, size)
-        for module in list(backbone.modules()):
+        for module in reversed(list(backbone.modules())):  # children before their parents
             for name, child in module.named_children():
                 setattr(module, name, _faster(child))
         backbone.to(memory_format=torch.channels_last)
-    return model
+    return model.eval()
 
 
 def _keep_embeddings(backbone: EfficientViT, size: Optional[tuple[int, int]]) -> None:
@@ -85,6 +86,8 @@ def _faster(layer: nn.Module) -> nn.Module:
         return FoldedValueShortcut(layer)
     if type(layer) is nn.Hardswish:
         return nn.Hardswish(inplace=True)
+    if type(layer) is ConvNormAct:  # it would ask at each call who holds the activation's input
+        return nn.Sequential(OrderedDict(layer.named_children()))
     return layer
 
 

@@ -9,7 +9,7 @@ from torch import Tensor, nn
 
 from ..attention import build_kernel
 from ..attention.kernel import saturating_sum
-from ..execution import like_input
+from ..execution import channels_last, has_channels_inside, like_input
 from .conv import ConvNormAct
 from .norm import build_norm
 from .position_embedding import PositionEmbedding
@@ -33,8 +33,9 @@ class ValueShortcut(nn.Module):
 
     def forward(self, v: Tensor, size: tuple[int, int]) -> Tensor:
         """Map values (B, G, d, H·W) of a (H, W) map to the same shape."""
-        # Among q and k the values have gaps, and batch norms take four times as long with gaps.
         maps = v.reshape(-1, v.shape[2], *size)  # (B·G, d, H, W)
+        # Among q and k the values have gaps, and batch norms take four times as long with gaps.
+        maps = channels_last(maps) if has_channels_inside(v) else maps.contiguous()
         return F.gelu(self.norm(maps)).unflatten(0, (-1, v.shape[1])).flatten(-2)
 
 
@@ -93,9 +94,18 @@ class MultiScaleAttention(nn.Module):
             3, dim=2)
         if self.position_embedding is not None:
             k = self.position_embedding(k, size)
-        out = self.kernel(q, k, v, size)
+        out = self._as_tokens(like_input(self._as_map(self.kernel(q, k, v, size), size), x))
         if self.value_shortcut is not None:
-            out = saturating_sum(self.value_shortcut(v, size), out)
+            out = saturating_sum(out, self.value_shortcut(v, size))
         if self.local_residual is not None:
-            out = saturating_sum(self.local_residual(x, v), out)
-        return self.proj(like_input(out.flatten(1, 2).unflatten(-1, size), x))
+            out = saturating_sum(out, self.local_residual(x, v))
+        return self.proj(self._as_map(out, size))
+
+    @staticmethod
+    def _as_map(tokens: Tensor, size: tuple[int, int]) -> Tensor:
+        """Turn (B, G, d, H·W) into (B, G·d, H, W)."""
+        return tokens.flatten(1, 2).unflatten(-1, size)
+
+    def _as_tokens(self, maps: Tensor) -> Tensor:
+        """Turn (B, G·d, H, W) into (B, G, d, H·W)."""
+        return maps.unflatten(1, (self.num_groups, -1)).flatten(-2)

@@ -4,7 +4,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from ..execution import becomes_a_graph, full_precision
+from ..execution import becomes_a_graph, channels_last, full_precision, has_channels_inside
 
 
 def bicubic_matrix(source: int, target: int, like: Tensor) -> Tensor:
@@ -60,4 +60,8 @@ class PositionEmbedding(nn.Module):
         Returns:
             Tensor: (B, G, d, H·W).
         """
-        return k + self.resized(size).flatten(2).unflatten(1, (self.num_groups, -1))
+        embedding = self.resized(size)
+        if has_channels_inside(k):
+            # A copy in another order takes a third of the time of a sum of two orders.
+            embedding = channels_last(embedding)
+        return k + embedding.flatten(2).unflatten(1, (self.num_groups, -1))
