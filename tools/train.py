@@ -17,6 +17,11 @@ def main(argv: Optional[Sequence] = None) -> None:
         const='auto',
         metavar='FILE',
         help='go on from FILE, or without it from the latest checkpoint of the work dir')
+    parser.add_argument(
+        '--new-schedule',
+        action='store_true',
+        help='with --resume: learning rates, schedules and other settings of the optimiser as in '
+        'the config, not as in the checkpoint')
     parser.add_argument('--amp', action='store_true', help='automatic mixed precision, on a GPU')
     parser.add_argument(
         '--auto-scale-lr',
@@ -25,7 +30,8 @@ def main(argv: Optional[Sequence] = None) -> None:
     add_common_arguments(parser)
     args = parse(parser, argv)
     cfg = load_config(args.config, args.cfg_options, args.work_dir, args.launcher)
-    train(cfg, resume=args.resume, amp=args.amp, auto_scale_lr=args.auto_scale_lr)
+    train(cfg, resume=args.resume, amp=args.amp, auto_scale_lr=args.auto_scale_lr,
+          new_schedule=args.new_schedule)
 
 
 if __name__ == '__main__':

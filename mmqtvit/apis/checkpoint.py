@@ -32,13 +32,6 @@ def latest_checkpoint(work_dir: str) -> Optional[str]:
                     f'file with --resume FILE')
 
 
-def check_resumable(checkpoint: dict, source: str) -> None:
-    """Raise :class:`UserError` if training cannot go on from ``checkpoint``."""
-    if 'meta' not in checkpoint or 'message_hub' not in checkpoint:
-        raise UserError(f'{source} holds weights only, so training cannot be resumed from it; to '
-                        f'start from its weights use --cfg-options load_from={source}')
-
-
 def check_match(model: nn.Module, checkpoint: dict, source: str, training: bool) -> dict:
     """Make sure that a checkpoint fits a model whose backbone is not of this package.
 
@@ -59,7 +52,7 @@ def check_match(model: nn.Module, checkpoint: dict, source: str, training: bool)
     Raises:
         UserError: If too little of it fits, or the file holds several such models.
     """
-    model = _unwrapped(model)
+    model = unwrapped(model)
     expected = {key: value for key, value in model.state_dict().items()
                 if getattr(value, 'ndim', 0)}
     _check_state_dict(checkpoint, source)
@@ -109,7 +102,7 @@ def translate(model: nn.Module, checkpoint: dict, source: str,
     Raises:
         UserError: If the file is of another model, or lacks a part of this one.
     """
-    model = _unwrapped(model)
+    model = unwrapped(model)
     if not is_own(getattr(model, 'backbone', None)):
         return None
     _check_state_dict(checkpoint, source)
@@ -134,7 +127,8 @@ def _check_state_dict(checkpoint: dict, source: str) -> None:
                         f'{type(state_dict).__name__}')
 
 
-def _unwrapped(model: nn.Module) -> nn.Module:
+def unwrapped(model: nn.Module) -> nn.Module:
+    """Take a model out of what distributes it or augments at test time."""
     while is_model_wrapper(model) or isinstance(model, BaseTTAModel):
         model = model.module
     return model

@@ -19,13 +19,14 @@ from ..cfg.read import enable_amp, enable_auto_scale_lr
 from ..engine.check_loaders import CheckLoaders
 from ..engine.deployed import DeployModel, drop_averaging
 from ..engine.drawing import DrawNames, ShowFirstView
-from ..errors import Interrupted
+from ..engine.resume import ChooseSchedule, check_resumable, check_same_model
+from ..errors import Interrupted, UserError
 from ..terminal import quiet_toolbox
 from ..toolboxes import get_toolbox, require_toolbox
 from ..weights.read import already_read, read_checkpoint
 from ..weights.safe_load import CAN_RESTRICT, allow_openmmlab_checkpoints
 from .check_dataset.loaders import refuse_loader
-from .checkpoint import check_match, check_resumable, latest_checkpoint, translate
+from .checkpoint import check_match, latest_checkpoint, translate, unwrapped
 from .distinct_names import distinct_names
 from .test_options import augment_at_test_time, draw_predictions
 from .unlabelled import check_labels, leave_out_evaluation
@@ -34,7 +35,8 @@ from .unlabelled import check_labels, leave_out_evaluation
 def train(cfg: Config,
           resume: Optional[str] = None,
           amp: bool = False,
-          auto_scale_lr: bool = False) -> None:
+          auto_scale_lr: bool = False,
+          new_schedule: bool = False) -> None:
     """Train the model of a config.
 
     Args:
@@ -44,6 +46,9 @@ def train(cfg: Config,
         amp (bool): Whether to train in automatic mixed precision. Defaults to False.
         auto_scale_lr (bool): Whether to scale the learning rate with the number of images a step.
             Defaults to False.
+        new_schedule (bool): Whether a resumed training takes learning rates, schedules and other
+            settings of the optimiser from the config, at the place that it has reached, in place
+            of the checkpoint's. Defaults to False.
 
     Raises:
         UserError: If the data set, a checkpoint, the toolbox or mmcv's operators are missing or
@@ -58,10 +63,14 @@ def train(cfg: Config,
     if auto_scale_lr:
         enable_auto_scale_lr(cfg)
     notes = adapt_to_device(cfg)
+    if new_schedule and not (resume or cfg.get('resume')):
+        raise UserError('--new-schedule says how a resumed training goes on: give --resume, too')
     notes += _choose_start(cfg, resume)
     runner = None
     try:
         with _prepared(cfg, notes, training=True) as runner:
+            if cfg.resume:
+                runner.register_hook(ChooseSchedule(cfg.load_from, new_schedule))
             runner.train()
     except KeyboardInterrupt:
         raise Interrupted(_how_to_go_on(cfg, runner)) from None
@@ -166,6 +175,8 @@ def _prepared(cfg: Config, notes: list, training: bool) -> Iterator[Runner]:
                           translate(model, checkpoint, source, training))
             if translated is None:
                 found = check_match(model, checkpoint, source, training)
+                if cfg.resume:
+                    check_same_model(unwrapped(model), found, source)
                 own = checkpoint.get('state_dict', {})  # with versions of modules, if as it is
                 if found.keys() != own.keys() or any(found[key] is not own[key] for key in own):
                     checkpoint = {**checkpoint, 'state_dict': found}

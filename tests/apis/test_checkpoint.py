@@ -3,7 +3,7 @@ import torch
 from mmengine.model import BaseTTAModel
 from torch import nn
 
-from mmqtvit.apis.checkpoint import check_match, check_resumable, latest_checkpoint
+from mmqtvit.apis.checkpoint import check_match, latest_checkpoint
 from mmqtvit.errors import UserError
 from mmqtvit.weights import read_checkpoint
 
@@ -52,12 +52,6 @@ def test_missing_or_no_checkpoint(tmp_path):
     torch.save([1, 2], tmp_path / 'list.pth')
     with pytest.raises(UserError, match='it holds a list'):
         read_checkpoint(str(tmp_path / 'list.pth'))
-
-
-def test_weights_alone_cannot_be_resumed(model):
-    with pytest.raises(UserError, match='load_from=a.pth'):
-        check_resumable(dict(state_dict=model.state_dict()), 'a.pth')
-    check_resumable(dict(state_dict={}, meta=dict(iter=1), message_hub={}), 'a.pth')
 
 
 class TTA(BaseTTAModel):
