@@ -41,15 +41,16 @@ def is_recorded(*tensors: Tensor) -> bool:
     Args:
         *tensors (Tensor): The inputs of the code that asks.
     """
-    if becomes_a_graph():
+    if is_compiling() or torch.jit.is_tracing() or _get_current_dispatch_mode_stack():
         return True
-    if _get_current_dispatch_mode_stack() or forward_ad._current_level >= 0:
+    if forward_ad._current_level >= 0 or torch._C._functorch.peek_interpreter_stack() is not None:
         return True
-    if torch._C._functorch.peek_interpreter_stack() is not None:
-        return True
-    return any(
-        type(x) not in (Tensor, torch.nn.Parameter) or x.device.type == 'meta'
-        or torch._C._functorch.is_legacy_batchedtensor(x) for x in tensors)
+    for x in tensors:
+        if type(x) not in (Tensor, nn.Parameter) or x.is_meta:
+            return True
+        if torch._C._functorch.is_legacy_batchedtensor(x):
+            return True
+    return False
 
 
 def is_watched(module: nn.Module) -> bool:
@@ -80,9 +81,8 @@ def prefers_channels_last(x: Tensor) -> bool:
     graph that is being recorded keeps the order of its input, since compilers choose their own and
     ONNX has only one.
     """
-    if x.device.type != 'cpu' or x.dtype is torch.float64:
-        return False
-    return HAS_ONEDNN and not is_recorded(x)
+    return (HAS_ONEDNN and x.device.type == 'cpu' and x.dtype is not torch.float64
+            and not is_recorded(x))
 
 
 def is_channels_last(x: Tensor) -> bool:
