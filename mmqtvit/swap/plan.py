@@ -123,16 +123,17 @@ def _look_at_old(part: dict, toolbox: Toolbox, scope: str, size: tuple,
     Returns:
         tuple[BackboneProfile, list[str]]: And warnings.
     """
-    reason = 'its strides are given'
+    reason = 'the strides of its outputs are given'
     if strides is None:
         try:
             return probe(part['backbone'], scope, size), []
         except BackboneMissing as error:
             reason = error.reason
     old = assume_profile(part, toolbox, size, strides)
-    maps = ', '.join(f'{level.channels or "unknown"} channels' + (
+    maps = ', '.join(f'{level.channels or "unknown"}' + (
         f' at stride {level.stride}' if level.stride else '') for level in old.levels)
-    return old, [f'the old backbone is not built ({reason}): assumed are {maps}']
+    return old, [f'the old backbone is not built, because {reason}; the channels of its outputs '
+                 f'are assumed to be {maps}']
 
 
 def probe_strides(cls: type, arch: Union[str, dict]) -> tuple:

@@ -137,12 +137,13 @@ def _probe(pickled: bytes, scope: str, size: tuple) -> BackboneProfile:
             _levels(outputs, tried_size, name), sum(p.numel() for p in parameters.values()),
             macs if tried_size == size else None, size, tuple(parameters))
     if missing_class(reason):
-        raise BackboneMissing(f'its backbone {name} is not registered')
+        raise BackboneMissing(f'{name} is not registered')
     if isinstance(reason, ImportError):
-        raise BackboneMissing(f'its backbone {name} needs a package that is not here ({reason})')
+        raise BackboneMissing(f'{name} needs a package that is not here ({reason})')
     words = (str(reason) or type(reason).__name__).strip().splitlines()[0][:200]
     raise SwapRefused(f'its backbone {name} cannot be built and run on an image of '
-                      f'{size[0]}×{size[1]}: {words}')
+                      f'{size[0]}×{size[1]}: {words}. If it runs elsewhere, name the strides of '
+                      'its outputs, such as --old-strides 4,8,16,32')
 
 
 def _run(cfg: dict, scope: str, size: tuple, mode: AbstractContextManager) -> tuple:

@@ -156,7 +156,11 @@ class Toolbox(ABC):
         return 'bgr_to_rgb'
 
     def inner_preprocessor(self, outer: dict) -> dict:
-        """What stands in for the preprocessor of a model that gets its images from a wrapper."""
+        """What stands in for the preprocessor of a model that has none.
+
+        Args:
+            outer (dict): That of the model around it, or of the whole config; {} for none.
+        """
         return outer
 
     # Noise

@@ -7,6 +7,7 @@ from typing import Any, Optional
 import numpy as np
 from mmengine import Config
 
+from ..backbones.zoo import IMAGENET
 from ..cfg.tree import as_list, type_name, typed
 from .base import Toolbox, register, sample_meta
 
@@ -53,6 +54,11 @@ class MMPose(Toolbox):
         groups = (part.get('head') or {}).get('deconv_num_groups')
         if groups and after[-1] % groups[0]:
             yield ('head', 'deconv_num_groups', 0), math.gcd(after[-1], groups[0])
+
+    def inner_preprocessor(self, outer: dict) -> dict:
+        """An estimator does not do without one."""
+        return outer or dict(
+            type='PoseDataPreprocessor', mean=IMAGENET['mean'], std=IMAGENET['std'])
 
     def make_samples(self, part: dict, size: tuple, num_images: int, device: str = 'cpu',
                      cfg: Optional[dict] = None) -> list:

@@ -8,6 +8,7 @@ import numpy as np
 import torch
 from mmengine import Config
 
+from ..backbones.zoo import IMAGENET
 from ..cfg.tree import as_list, dicts_at, type_name
 from ..errors import UserError
 from .base import Reader, Toolbox, class_name, num_classes_of, register, sample_meta
@@ -64,6 +65,11 @@ class MMSegmentation(Toolbox):
             return None
         width = neck.get('mid_channels', 512) * len(neck.get('dilations', (1, 2, 4, 8)))
         return [*channels[neck.get('start_level', 0):-1], width]
+
+    def inner_preprocessor(self, outer: dict) -> dict:
+        """A segmentor does not do without one."""
+        return outer or dict(type='SegDataPreProcessor', size_divisor=32, mean=IMAGENET['mean'],
+                             std=IMAGENET['std'])
 
     def make_samples(self, part: dict, size: tuple, num_images: int, device: str = 'cpu',
                      cfg: Optional[dict] = None) -> list:

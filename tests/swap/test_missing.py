@@ -37,7 +37,7 @@ def test_nobody_needs_the_old_backbone(config, read):
     assert swapped.model[read].in_channels == QTVIT1
     assert [level.stride for level in plan.old.levels] == [4, 8, 16, 32]
     warning, = (text for text in plan.changes.warnings if 'VMambaOfSomebody' in text)
-    assert 'is not registered' in warning and '256 channels at stride 4, 512 channels' in warning
+    assert 'is not registered' in warning and 'be 256 at stride 4, 512 at stride 8' in warning
     assert swap_backbone(swapped).to_dict() == swapped.to_dict()
 
 
@@ -82,7 +82,7 @@ def test_strides_from_the_user(tmp_path, monkeypatch, capsys):
     assert 'its readers take 3 of its maps: name the strides' in capsys.readouterr().err
     tool('swap_backbone').main(['three.py', '--old-strides', '8,16,32'])
     shown = capsys.readouterr().out
-    assert 'not built' in shown and 'assumed are 96 channels at stride 8, 192' in shown
+    assert 'not built' in shown and 'assumed to be 96 at stride 8, 192' in shown
     model = Config.fromfile('three_qtvit1.py').model
     assert model.neck.in_channels == QTVIT1[1:] and model.backbone.out_indices == (1, 2, 3)
     assert status('swap_backbone', 'three.py', '--old-strides', '16,32') == 2
