@@ -14,6 +14,7 @@ from mmqtvit.swap import check_swap, plan_swap, write_leaf
 from mmqtvit.swap.tables import change_table, comments, summary_table
 from mmqtvit.terminal import plain_console
 from mmqtvit.toolboxes import names
+from mmqtvit.toolboxes.base import own_configs
 
 
 def strides(text: str) -> tuple:
@@ -26,8 +27,7 @@ def strides(text: str) -> tuple:
 
 def main(argv: Optional[Sequence] = None) -> None:
     parser = ArgumentParser(description=__doc__)
-    parser.add_argument('config', help="a file, or a toolbox's own as mmdet::…, mmseg::…, "
-                        'mmpretrain::…')
+    parser.add_argument('config', help=f"a file, or a toolbox's own as {own_configs()}")
     parser.add_argument('--arch', default='qtvit1', help=f'one of {", ".join(arch_names())}; '
                         'default: qtvit1')
     parser.add_argument('--checkpoint', metavar='FILE', help='pretrained weights of the backbone; '

@@ -13,7 +13,7 @@ def main(argv: Optional[Sequence] = None) -> None:
     parser.add_argument('config', help='config file')
     parser.add_argument('checkpoint', help='checkpoint file')
     parser.add_argument(
-        '--out', help='keep the predictions: a folder for label maps (mmseg), else a .pkl file')
+        '--out', help='where to keep the predictions: a folder (segmentors) or a .pkl file')
     parser.add_argument('--show-dir', help='folder for pictures of the predictions')
     parser.add_argument('--show', action='store_true', help='show the predictions in a window')
     parser.add_argument(

@@ -15,12 +15,13 @@ from ..cfg.device import replace_sync_bn
 from ..cfg.read import load_config
 from ..errors import UserError
 from ..toolboxes import Toolbox, get_toolbox, require_toolbox
-from ..toolboxes.base import image_channels
+from ..toolboxes.base import own_configs
+from ..toolboxes.parts import image_channels
 
 TIMM = 'timm:'
 BACKBONE = '@backbone'
-SPEC_HELP = (f'a config (file, or mmdet::…, mmseg::…, mmpretrain::…) for the whole model; a config '
-             f'with {BACKBONE} at its end for its backbone; {TIMM}NAME; or a backbone of this '
+SPEC_HELP = (f'a config (file, or {own_configs()}) for the whole model; a config with '
+             f'{BACKBONE} at its end for its backbone; {TIMM}NAME; or a backbone of this '
              f'package: {", ".join(arch_names())}')
 
 

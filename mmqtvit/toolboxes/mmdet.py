@@ -9,17 +9,8 @@ from mmengine import Config
 
 from ..cfg.tree import dicts_at, type_name, typed
 from ..errors import UserError
-from .base import (
-    PAIRED,
-    Reader,
-    Toolbox,
-    class_name,
-    flip_pipeline,
-    noise,
-    num_classes_of,
-    register,
-    sample_meta,
-)
+from .base import PAIRED, Reader, Toolbox, register
+from .parts import class_name, flip_pipeline, noise, num_classes_of, sample_meta
 
 NUM_INSTANCES = 4  # in a made-up image, two by two
 SEMANTIC_STRIDE = 8  # of the label maps that an RoI head's semantic branch reads

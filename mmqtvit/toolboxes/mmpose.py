@@ -9,7 +9,8 @@ from mmengine import Config
 
 from ..backbones.zoo import IMAGENET
 from ..cfg.tree import as_list, type_name, typed
-from .base import Toolbox, register, sample_meta
+from .base import Toolbox, register
+from .parts import sample_meta
 
 NUM_KEYPOINTS = 17  # COCO's, where a head names no number
 

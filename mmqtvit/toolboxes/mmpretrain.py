@@ -9,7 +9,8 @@ from mmengine import Config
 from torch import nn
 
 from ..cfg.tree import as_list, type_name, typed
-from .base import Toolbox, class_name, flip_pipeline, num_classes_of, register, sample_meta
+from .base import Toolbox, register
+from .parts import class_name, flip_pipeline, num_classes_of, sample_meta
 
 MASKED = 'is pretrained by masking patches inside the backbone'
 NO_LAYERS = 'has no layers of its own: the classifier is part of the backbone'

@@ -11,7 +11,8 @@ from mmengine import Config
 from ..backbones.zoo import IMAGENET
 from ..cfg.tree import as_list, dicts_at, type_name
 from ..errors import UserError
-from .base import Reader, Toolbox, class_name, num_classes_of, register, sample_meta
+from .base import Reader, Toolbox, register
+from .parts import class_name, num_classes_of, sample_meta
 
 BRANCHES = 'has branches of its own, which its heads and auxiliary losses are written for'
 DECODER = 'has a decoder of its own, which would go with it'

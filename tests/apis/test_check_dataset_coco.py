@@ -21,11 +21,11 @@ def test_nothing_wrong(detector):
 
 
 @pytest.mark.parametrize('box, kind, breaks', [
-    ([4, 4, 0, 9], 'empty box, left out by mmdet', False),
-    ([4, 4, 9, -2], 'empty box, left out by mmdet', False),
-    ([32, 4, 9, 9], 'box outside the image, left out by mmdet', False),
-    ([-9, 4, 9, 9], 'box outside the image, left out by mmdet', False),
-    ([4, 4, 9, .5], 'box thinner than a pixel or of area 0, left out by mmdet', False),
+    ([4, 4, 0, 9], 'empty box, left out by the toolbox', False),
+    ([4, 4, 9, -2], 'empty box, left out by the toolbox', False),
+    ([32, 4, 9, 9], 'box outside the image, left out by the toolbox', False),
+    ([-9, 4, 9, 9], 'box outside the image, left out by the toolbox', False),
+    ([4, 4, 9, .5], 'box thinner than a pixel or of area 0, left out by the toolbox', False),
     ([4, 4, 30, 9], 'box that reaches over the border of the image', False),
     ([4, 4, float('nan'), 9], 'box that is not four numbers', True),
     ([4, 4, 9], 'box that is not four numbers', True)])
@@ -49,7 +49,7 @@ def test_category_that_the_config_does_not_know(detector):
         records['annotations'][0]['category_id'] = 9
     detector.change_records(change)
     finding = only(detector.findings(), 'category that the config does not know, left out by '
-                   'mmdet', breaks=False)
+                   'the toolbox', breaks=False)
     assert 'star (id 9): 1 annotations' in finding.detail
 
 
@@ -62,8 +62,9 @@ def test_class_that_the_file_does_not_have(detector):
 
 def test_classes_in_another_order(detector):
     detector.change_records(lambda records: records['categories'].reverse())
-    finding = only(detector.findings(),
-                   'classes in another order than in the annotation file, which mmdet follows')
+    finding = only(
+        detector.findings(),
+        'classes in another order than in the annotation file, which the toolbox follows')
     assert finding.detail == 'disc, box in the config, box, disc in the file'
 
 
@@ -81,17 +82,17 @@ def test_missing_image(detector):
 
 @pytest.mark.parametrize('change, kind, detail', [
     (lambda records: records['annotations'][0].pop('area'),
-     'annotation without what mmdet reads', 'area'),
+     'annotation without what the toolbox reads', 'area'),
     (lambda records: records['annotations'][0].update(id=2),
      'ids of annotations that are not unique', '2'),
     (lambda records: records['annotations'][0].update(image_id='0'),
      'image_id that is text where the id of the image is a number', "'0'"),
     (lambda records: records['images'][0].pop('height'),
-     'image record without what mmdet reads', 'height'),
+     'image record without what the toolbox reads', 'height'),
     (lambda records: records['images'][0].update(width='32'),
-     'image record without what mmdet reads', "width (got '32')"),
+     'image record without what the toolbox reads', "width (got '32')"),
     (lambda records: records['annotations'][0].update(bbox=None),
-     'annotation without what mmdet reads', 'bbox (got None)'),
+     'annotation without what the toolbox reads', 'bbox (got None)'),
     (lambda records: records['categories'][0].pop('name'),
      'record that cannot be read', 'name'),
     (lambda records: records['annotations'].insert(0, [1, 2]),
@@ -165,7 +166,7 @@ def test_masks_that_are_no_areas(detector):
         records['annotations'][0]['segmentation'] = [[4, 4, 9, 9]]
     detector.change_records(change)
     finding = only(detector.findings(**{f'{LEAF}.pipeline.2.with_mask': True}),
-                   'mask without a polygon of three points, ignored by mmdet', breaks=False)
+                   'mask without a polygon of three points, ignored by the toolbox', breaks=False)
     assert finding.place.endswith('0.jpg') and finding.detail == '1 of 1'
 
 

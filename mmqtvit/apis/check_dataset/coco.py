@@ -1,4 +1,4 @@
-"""Looks through a COCO annotation file for what mmdet drops or takes wrongly without a word."""
+"""Looks through a COCO annotation file for what is dropped or taken wrongly without a word."""
 
 import math
 from collections import Counter
@@ -57,8 +57,8 @@ def check_records(content: dict, path: str) -> list:
     for number, image in enumerate(content['images']):
         if wrong := _wrong_entries(image, file_name=str, width=NUMBER, height=NUMBER):
             name = image.get('file_name', f'at position {number}')
-            findings.append(Finding('image record without what mmdet reads', f'{path}, {name}',
-                                    wrong))
+            findings.append(Finding('image record without what the toolbox reads',
+                                    f'{path}, {name}', wrong))
         else:
             images[image['id']] = image
     for number, annotation in enumerate(content.get('annotations', ())):
@@ -96,8 +96,8 @@ def check_judged(content: dict, path: str, masks: bool) -> list:
 def check_categories(content: dict, path: str, dataset: Any) -> list:
     """Compare the classes of a data set with the categories of its file.
 
-    mmdet numbers the labels in the file's order and skips names that it does not find there, so
-    names and order must be the same, or labels get the name of another class.
+    Labels are numbered in the file's order, and names that it does not have are skipped, so the
+    names and their order must be the same, or labels get the name of another class.
 
     Args:
         content (dict): Of the annotation file.
@@ -116,12 +116,12 @@ def check_categories(content: dict, path: str, dataset: Any) -> list:
                                 f'{some(absent)}; it has {some(list(names.values()))}'))
     elif numbered != classes:
         findings.append(Finding(
-            'classes in another order than in the annotation file, which mmdet follows', path,
+            'classes in another order than in the annotation file, which the toolbox follows', path,
             f'{some(classes)} in the config, {some(numbered)} in the file'))
     used = Counter(annotation.get('category_id') for annotation in content.get('annotations', ()))
     for category_id in sorted(used.keys() - set(dataset.cat_ids), key=str):
         findings.append(Finding(
-            'category that the config does not know, left out by mmdet', path,
+            'category that the config does not know, left out by the toolbox', path,
             f'{names.get(category_id, "nameless")} (id {category_id}): {used[category_id]} '
             'annotations', breaks=False))
     return findings
@@ -152,7 +152,7 @@ def _is_mask(segmentation: Any) -> bool:
 def _check_annotation(annotation: dict, images: dict, place: str) -> list:
     if wrong := _wrong_entries(annotation, image_id=(int, str), category_id=int, bbox=list,
                                area=NUMBER):
-        return [Finding('annotation without what mmdet reads', place, wrong)]
+        return [Finding('annotation without what the toolbox reads', place, wrong)]
     image = images.get(annotation['image_id'])
     if image is None:
         number, text = annotation['image_id'], str(annotation['image_id'])
@@ -203,11 +203,11 @@ def _wrong_box(annotation: dict, image: dict) -> Optional[tuple]:
         return 'box that is not four numbers', True
     x, y, width, height = box
     if width <= 0 or height <= 0:
-        return 'empty box, left out by mmdet', False
+        return 'empty box, left out by the toolbox', False
     if x >= image['width'] or y >= image['height'] or x + width <= 0 or y + height <= 0:
-        return 'box outside the image, left out by mmdet', False
+        return 'box outside the image, left out by the toolbox', False
     if width < 1 or height < 1 or not annotation['area'] > 0:
-        return 'box thinner than a pixel or of area 0, left out by mmdet', False
+        return 'box thinner than a pixel or of area 0, left out by the toolbox', False
     if (x < -EDGE or y < -EDGE or x + width > image['width'] + EDGE
             or y + height > image['height'] + EDGE):
         return 'box that reaches over the border of the image', False

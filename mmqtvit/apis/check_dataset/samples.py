@@ -57,9 +57,10 @@ class Samples(Dataset):
         findings = _check_image(sample, path)
         if 'instances' in sample:
             found, amounts = self._check_instances(sample, path)
-            if more := _ignored(sample) - ignored:  # which mmdet says to no one
-                found.append(Finding('mask without a polygon of three points, ignored by mmdet',
-                                     path, f'{more} of {len(sample["instances"])}', breaks=False))
+            if more := _ignored(sample) - ignored:  # which the toolbox does not tell
+                found.append(Finding(
+                    'mask without a polygon of three points, ignored by the toolbox', path,
+                    f'{more} of {len(sample["instances"])}', breaks=False))
             unit = 'boxes'
         elif 'gt_seg_map' in sample:
             found, amounts = self._check_label_map(sample)
@@ -164,11 +165,11 @@ def _check_image(sample: dict, path: str) -> list:
 
 
 def _check_wide(labels: np.ndarray, path: str) -> list:
-    """mmseg takes the last eight bits of a label and says nothing."""
+    """The toolbox takes the last eight bits of a label and says nothing."""
     if labels.dtype != np.uint8 or not Path(path).is_file():
         return []
     with suppress(*NOT_OPENED), Image.open(path) as image:
         if image.mode.startswith(('I', 'F')) and (most := np.asarray(image).max()) > 255:
             return [Finding('label map of more than eight bits', path,
-                            f'labels up to {most}; mmseg reads their last eight bits')]
+                            f'labels up to {most}; the toolbox reads their last eight bits')]
     return []

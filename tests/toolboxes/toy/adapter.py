@@ -4,7 +4,8 @@ from types import SimpleNamespace
 
 import torch
 
-from mmqtvit.toolboxes.base import Toolbox, class_name, register
+from mmqtvit.toolboxes.base import Toolbox, register
+from mmqtvit.toolboxes.parts import class_name
 
 
 @register
