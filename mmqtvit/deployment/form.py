@@ -11,11 +11,12 @@ from torch.nn.modules.batchnorm import _BatchNorm
 from ..backbones import EfficientViT
 from ..checks import check_integer
 from ..errors import UserError
-from ..layers import ConvNormAct, MultiScaleAttention, Residual
+from ..layers import ConvNormAct, MBConv, MultiScaleAttention, Residual
 from ..layers.multi_scale_attention import ValueShortcut
 from .fold import fold_norms
 from .modules import FoldedValueShortcut, InPlaceResidual, KeptEmbedding, PointwiseConv
 from .refuse import check_ordinary
+from .strips import StripMBConv
 
 
 def deploy(model: nn.Module, size: Optional[tuple[int, int]] = None) -> nn.Module:
@@ -25,7 +26,7 @@ def deploy(model: nn.Module, size: Optional[tuple[int, int]] = None) -> nn.Modul
     has a state dict of its own. In all of the model batch norms are folded into the convolutions
     before them, where neither is shared. In the backbones small 1×1 convolutions become matrix
     products on CPUs, activations and residual sums overwrite their input, positional embeddings
-    are resized once, and weights lie channels last.
+    are resized once, large maps are expanded strip by strip, and weights lie channels last.
 
     Args:
         model (nn.Module): A backbone of this package, or a model that holds some; it stays as it
@@ -86,6 +87,8 @@ def _faster(layer: nn.Module) -> nn.Module:
         return FoldedValueShortcut(layer)
     if type(layer) is nn.Hardswish:
         return nn.Hardswish(inplace=True)
+    if type(layer) is MBConv and _is_folded(layer):
+        return StripMBConv(layer)
     if type(layer) is ConvNormAct:  # it would ask at each call who holds the activation's input
         return nn.Sequential(OrderedDict(layer.named_children()))
     return layer
@@ -94,6 +97,11 @@ def _faster(layer: nn.Module) -> nn.Module:
 def _is_pointwise(conv: nn.Conv2d) -> bool:
     return (conv.kernel_size == conv.stride == (1, 1) and conv.padding == (0, 0)
             and conv.groups == 1)
+
+
+def _is_folded(block: MBConv) -> bool:
+    layers = [part for part in block.modules() if not list(part.children())]
+    return all(isinstance(part, (nn.Conv2d, nn.Identity, nn.Hardswish, nn.GELU)) for part in layers)
 
 
 def _is_fixed(norm: nn.Module) -> bool:

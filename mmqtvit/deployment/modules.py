@@ -6,7 +6,13 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from ..execution import becomes_a_graph, is_channels_last, is_recorded, prefers_channels_last
+from ..execution import (
+    becomes_a_graph,
+    channels_last,
+    is_channels_last,
+    is_recorded,
+    prefers_channels_last,
+)
 from ..layers import PositionEmbedding, Residual
 from ..layers.multi_scale_attention import ValueShortcut
 
@@ -74,6 +80,12 @@ class FoldedValueShortcut(nn.Module):
         return F.gelu((v.to(self.scale.dtype) * self.scale).add_(self.shift)).to(v.dtype)
 
 
+def _resized(embedding: PositionEmbedding, size: tuple[int, int]) -> Tensor:
+    """The embedding (1, G, d, H·W) of a (H, W) map, channels last as the keys are."""
+    maps = channels_last(embedding.resized(size))
+    return maps.flatten(2).unflatten(1, (embedding.num_groups, -1))
+
+
 class KeptEmbedding(nn.Module):
     """A positional embedding, resized once.
 
@@ -90,8 +102,7 @@ class KeptEmbedding(nn.Module):
         self._kept: Optional[Tensor] = None
         self._kept_for: Optional[tuple] = None
         if size is not None:
-            resized = embedding.resized(size).flatten(2).unflatten(1, (embedding.num_groups, -1))
-            self.register_buffer('resized', resized)  # (1, G, d, H·W)
+            self.register_buffer('resized', _resized(embedding, size))
             self.embedding = None
 
     def _apply(self, fn, recurse: bool = True) -> 'KeptEmbedding':
@@ -113,7 +124,6 @@ class KeptEmbedding(nn.Module):
         if is_recorded(k, self.embedding.weight):
             return self.embedding(k, size)
         if self._kept_for != size:
-            weight = self.embedding.resized(size)
-            self._kept = weight.flatten(2).unflatten(1, (self.embedding.num_groups, -1))
+            self._kept = _resized(self.embedding, size)
             self._kept_for = size
         return k + self._kept

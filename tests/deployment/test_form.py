@@ -9,8 +9,11 @@ from torch.nn.modules.batchnorm import _BatchNorm
 
 import mmqtvit
 from mmqtvit import EfficientViT, QTViT
+from mmqtvit.deployment import strips
+from mmqtvit.deployment.fold import fold_norms
+from mmqtvit.deployment.strips import StripMBConv
 from mmqtvit.errors import UserError
-from mmqtvit.layers import ConvNormAct
+from mmqtvit.layers import ConvNormAct, MBConv
 
 ARCHS = {
     series: dict(
@@ -89,6 +92,31 @@ def test_is_for_one_size_where_one_is_given():
     fast = mmqtvit.deploy(QTViT(ARCHS['b']), size=(64, 96))
     with pytest.raises(ValueError, match='deployed for maps of 4×6 positions here, got 4×4'):
         fast(images(1, 3, 64, 64))
+
+
+@torch.no_grad()
+@pytest.mark.parametrize('strip', [1, 2000, 20000])
+@pytest.mark.parametrize('stride', [1, 2])
+@pytest.mark.parametrize('shape', [(1, 8, 17, 30), (2, 8, 30, 17), (1, 8, 1, 1), (1, 8, 2, 40)])
+def test_expands_large_maps_strip_by_strip(monkeypatch, strip, stride, shape):
+    monkeypatch.setattr(strips, 'STRIP', strip)
+    torch.manual_seed(0)
+    block = MBConv(8, 12, nn.Hardswish, dict(type='BN'), stride)
+    x = images(*shape)
+    expected = trained(block)(x)
+    fold_norms(block.requires_grad_(False))
+    pieces = []
+    block.point.register_forward_hook(lambda *_: pieces.append(1) and None)
+    assert_same([StripMBConv(block)(x)], [expected])
+    assert len(pieces) > 1 or strip == 20000 or shape[2] <= stride
+
+
+@torch.no_grad()
+def test_norms_over_the_whole_map_are_computed_at_once(monkeypatch):
+    monkeypatch.setattr(strips, 'STRIP', 1)
+    norm_cfg = dict(type='GN', num_groups=2)
+    model = QTViT(ARCHS['b'], norm_cfg=norm_cfg).eval()
+    assert not [part for part in mmqtvit.deploy(model).modules() if isinstance(part, StripMBConv)]
 
 
 @torch.no_grad()
