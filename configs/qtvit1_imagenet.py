@@ -3,7 +3,8 @@
 _base_ = [
     'mmpretrain::_base_/datasets/imagenet_bs128_poolformer_small_224.py',
     'mmpretrain::_base_/schedules/imagenet_bs1024_adamw_swin.py',
-    'mmpretrain::_base_/default_runtime.py'
+    'mmpretrain::_base_/default_runtime.py',
+    './_base_/qtvit.py'
 ]
 custom_imports = dict(imports=['mmqtvit.engine.imagenet'])
 
@@ -15,7 +16,7 @@ train_pipeline = [
     dict(
         type='RandAugment', policies='timm_increasing', num_policies=1, total_level=10,
         magnitude_level=3, magnitude_std=1.,
-        hparams=dict(pad_val=[104, 116, 124], interpolation='bicubic')),
+        hparams=dict(pad_val=[round(x) for x in _base_.bgr_mean], interpolation='bicubic')),
     dict(type='PackInputs')
 ]
 # The short side is 224 / 0.95: another size S takes ceil(S / 0.95), see README.md.
@@ -48,11 +49,7 @@ model = dict(
 optim_wrapper = dict(
     optimizer=dict(lr=2.5e-4 * 1024 / 128, weight_decay=0.1),
     clip_grad=dict(max_norm=2.),
-    paramwise_cfg=dict(
-        custom_keys={
-            'position_embedding': dict(decay_mult=0.),
-            'kernel.constant': dict(decay_mult=0.),
-        }))
+    paramwise_cfg=_base_.no_decay)
 max_epochs = 320
 param_scheduler = [
     dict(type='LinearLR', start_factor=1e-3, by_epoch=True, end=20, convert_to_iter_based=True),

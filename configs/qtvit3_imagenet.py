@@ -7,7 +7,7 @@ train_pipeline = [
     dict(
         type='RandAugment', policies='timm_increasing', num_policies=2, total_level=10,
         magnitude_level=6, magnitude_std=1.,
-        hparams=dict(pad_val=[104, 116, 124], interpolation='bicubic')),
+        hparams=dict(pad_val=[round(x) for x in _base_.bgr_mean], interpolation='bicubic')),
     dict(type='PackInputs')
 ]
 train_dataloader = dict(dataset=dict(pipeline=train_pipeline))

@@ -7,11 +7,10 @@ train_pipeline = [
     dict(
         type='RandAugment', policies='timm_increasing', num_policies=2, total_level=10,
         magnitude_level=6, magnitude_std=1.,
-        hparams=dict(pad_val=[104, 116, 124], interpolation='bicubic')),
+        hparams=dict(pad_val=[round(x) for x in _base_.bgr_mean], interpolation='bicubic')),
     dict(
         type='RandomErasing', erase_prob=0.2, mode='rand', min_area_ratio=0.02,
-        max_area_ratio=1 / 3, fill_color=[103.53, 116.28, 123.675],
-        fill_std=[57.375, 57.12, 58.395]),
+        max_area_ratio=1 / 3, fill_color=_base_.bgr_mean, fill_std=_base_.bgr_std),
     dict(type='PackInputs')
 ]
 train_dataloader = dict(dataset=dict(pipeline=train_pipeline))

@@ -10,6 +10,8 @@ import torch
 from mmengine import Config
 from mmengine.registry import DefaultScope, init_default_scope
 
+from mmqtvit.backbones.zoo import no_decay_names
+
 CONFIGS = Path(__file__).parents[2] / 'configs'
 ALL_NAMES = sorted(path.stem for path in CONFIGS.glob('*.py'))
 NAMES = [name for name in ALL_NAMES if '_imagenet' not in name]
@@ -86,6 +88,16 @@ def test_is_a_small_diff_on_a_toolbox(name):
         depth += 1
     assert base.startswith(('mmseg::', 'mmdet::', 'mmpretrain::'))
     assert depth <= (4 if name.endswith(('_imagenetv2', '_imagenet_real')) else 3)
+
+
+def test_what_several_configs_share_is_said_once():
+    shared = ('frozen_stages=1', 'decay_mult=0.', '123.675')
+    for path in CONFIGS.glob('*.py'):
+        lines = [line for line in path.read_text().splitlines() if any(
+            text in line for text in shared)]
+        assert not lines or path.stem == 'upernet_qtvit1_compact_ade20k', lines
+    names = Config.fromfile(CONFIGS / '_base_/qtvit.py').no_decay.custom_keys
+    assert tuple(names) == no_decay_names()
 
 
 @pytest.mark.parametrize('name', NAMES)
