@@ -25,6 +25,7 @@ from ..weights.safe_load import allow_openmmlab_checkpoints
 from .checkpoint import check_match, translate
 from .distinct_names import distinct_stems
 from .images import UnreadableImage, as_picture, read_image
+from .test_options import use_visualizer
 
 #: Options of a loading step that say where the files of a data set lie; those predicted on are
 #: here.
@@ -58,6 +59,8 @@ class Predictor:
         device = str(usable_device(device))
         load = _take_loading_step(cfg, self.toolbox)
         adapt_to_device(cfg, training=False)
+        use_visualizer(cfg)
+        cfg.visualizer.vis_backends = []  # a picture is returned, and nothing sent elsewhere
         init_default_scope(self.toolbox.name)
         silent = quiet_toolbox(self.toolbox.coco_package)
         with allow_openmmlab_checkpoints(), silent, explained(cfg):

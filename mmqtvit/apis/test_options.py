@@ -29,10 +29,23 @@ def draw_predictions(cfg: Config, show_dir: Optional[str], show: bool, wait_time
     hook = cfg.get('default_hooks', {}).get('visualization')
     if not hook:
         raise UserError('--show and --show-dir need default_hooks.visualization in the config')
+    use_visualizer(cfg)
     hook.update(show=show, wait_time=wait_time)
     # Absolute, since some hooks put a relative one below the work dir.
     folder = str(Path(show_dir).absolute()) if show_dir else None
     get_toolbox(cfg.default_scope).draw_predictions(cfg, hook, folder)
+
+
+def use_visualizer(cfg: Config) -> None:
+    """Draw by the toolbox's own visualiser where the config has none.
+
+    Or where it has mmengine's, which it gets without one, and which draws no predictions.
+
+    Args:
+        cfg (Config): Changed in place.
+    """
+    if type_name(cfg.get('visualizer')) in ('', 'Visualizer'):
+        cfg.visualizer = dict(type=get_toolbox(cfg.default_scope).visualizer, name='visualizer')
 
 
 def augment_at_test_time(cfg: Config) -> None:

@@ -44,7 +44,8 @@ def explained(cfg: Config, whole: bool = False) -> Iterator[None]:
 def _reason(error: Exception) -> str:
     """The words of an error; its kind and place where it was not raised on purpose."""
     text = str(error.args[0] if isinstance(error, KeyError) and error.args else error).strip()
-    if text and isinstance(error, (AssertionError, KeyError, OSError, TypeError, ValueError)):
+    if text and isinstance(error, (AssertionError, ImportError, KeyError, OSError, TypeError,
+                                     ValueError)):
         return text
     last = traceback.extract_tb(error.__traceback__)[-1]
     place = f'{Path(last.filename).name}, line {last.lineno}: {last.line}'

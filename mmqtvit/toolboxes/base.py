@@ -57,6 +57,7 @@ class Toolbox(ABC):
         fixed_size (bool): Whether ``data_preprocessor.size`` is the size of every batch.
         load_step (str): The step that reads an image, by its name in a pipeline.
         loads_files (bool): Whether its inferencer needs that step in the pipeline.
+        visualizer (str): Class that draws its predictions.
         coco_package (str, optional): Through what it reads COCO's files and evaluates on them;
             'pycocotools' or one like it, which prints.
         collate (str, optional): Function by which its loaders join samples, if not mmengine's
@@ -77,6 +78,7 @@ class Toolbox(ABC):
     fixed_size = False
     load_step = 'LoadImageFromFile'
     loads_files = True
+    visualizer = 'Visualizer'
     coco_package = None
     collate = None
     bound_backbones, bound_models, bound_necks, bound_heads = {}, {}, {}, {}

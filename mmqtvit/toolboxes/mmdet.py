@@ -26,6 +26,7 @@ class MMDetection(Toolbox):
     name = package = 'mmdet'
     heads = ('bbox_head', 'mask_head')
     exact_strides = True
+    visualizer = 'DetLocalVisualizer'
     coco_package = 'pycocotools'
     default_size = (800, 1333)
     bound_backbones = {
@@ -133,7 +134,6 @@ class MMDetection(Toolbox):
     def build_inferencer(self, cfg: Config, device: str) -> Any:
         """DetInferencer."""
         from mmdet.apis import DetInferencer
-        cfg.setdefault('visualizer', dict(type='DetLocalVisualizer', name='visualizer'))
         return DetInferencer(cfg, None, device, show_progress=False)
 
     def infer(self, inferencer: Any, image: np.ndarray) -> Any:

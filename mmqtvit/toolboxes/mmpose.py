@@ -27,6 +27,7 @@ class MMPose(Toolbox):
     pip_options = ('--no-deps', )  # it declares chumpy, which does not build and is not needed
     exact_strides = True
     load_step = 'LoadImage'
+    visualizer = 'PoseLocalVisualizer'
     default_size = (256, 192)
     coco_package = 'xtcocotools'
     bound_models = {'PoseLifter': 'reads keypoints, not images'}
@@ -89,7 +90,6 @@ class MMPose(Toolbox):
         dataset = cfg.test_dataloader.dataset
         cfg.setdefault('dataset_type', dataset.type)
         cfg.setdefault('data_mode', dataset.get('data_mode', 'topdown'))
-        cfg.setdefault('visualizer', dict(type='PoseLocalVisualizer', name='visualizer'))
         return Pose2DInferencer(cfg, None, device, det_model='whole_image')
 
     def set_dataset_meta(self, inferencer: Any, meta: dict) -> None:

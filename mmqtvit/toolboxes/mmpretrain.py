@@ -27,6 +27,7 @@ class MMPretrain(Toolbox):
     compiled = False
     reads_last = True
     loads_files = False
+    visualizer = 'UniversalVisualizer'
     collate = 'default_collate'
     bound_backbones = {
         'iTPNHiViT': MASKED,

@@ -31,6 +31,7 @@ class MMSegmentation(Toolbox):
     default_size = (512, 512)
     size_splits = ('train', 'test')  # the crop comes first: larger images are cut into such
     fixed_size = True
+    visualizer = 'SegLocalVisualizer'
     bound_backbones = {
         'BiSeNetV1': BRANCHES,
         'BiSeNetV2': BRANCHES,
@@ -94,6 +95,9 @@ class MMSegmentation(Toolbox):
             cfg[key] = None
         if folder:
             cfg.visualizer.save_dir = folder
+            backends = as_list(cfg.visualizer.get('vis_backends'))
+            if not any(type_name(backend) == 'LocalVisBackend' for backend in backends):
+                cfg.visualizer.vis_backends = [*backends, dict(type='LocalVisBackend')]
 
     def check_tta(self, cfg: Config) -> None:
         """A segmentor has no default.
@@ -125,7 +129,6 @@ class MMSegmentation(Toolbox):
     def build_inferencer(self, cfg: Config, device: str) -> Any:
         """MMSegInferencer."""
         from mmseg.apis import MMSegInferencer
-        cfg.setdefault('visualizer', dict(type='SegLocalVisualizer', name='visualizer'))
         return MMSegInferencer(cfg, None, device=device)
 
     def drawable_names(self, classes: Sequence) -> tuple:

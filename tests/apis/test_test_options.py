@@ -1,9 +1,18 @@
+import sys
+
 import pytest
 from mmengine import Config
+from mmengine.registry import DefaultScope
+from mmengine.visualization import Visualizer
 
-from mmqtvit.apis import UserError
+from mmqtvit import apis
+from mmqtvit.apis import UserError, load_config, train
+from mmqtvit.apis.inference import Predictor, predict
 from mmqtvit.apis.test_options import augment_at_test_time, draw_predictions
 from mmqtvit.toolboxes import get_toolbox
+
+from ..helpers.toy import write_toy
+from .test_inference import checkpoint
 
 
 def config(toolbox, **entries):
@@ -116,3 +125,50 @@ def test_predictions():
             dict(type='Metric'), dict(type=dump, out_file_path='a.pkl')]
         with pytest.raises(UserError, match='.pkl'):
             get_toolbox(cfg.default_scope).keep_predictions(cfg, 'a.json')
+
+
+class TestVisualizer:
+    """Configs without one, with mmengine's, and with backends that are not there."""
+
+    @pytest.fixture(autouse=True)
+    def nothing_left_over(self):
+        yield
+        for cls in (Visualizer, *Visualizer.__subclasses__()):
+            cls._instance_dict.clear()
+        DefaultScope._instance_dict.clear()
+
+    @pytest.fixture(params=['mmseg', 'mmdet', 'mmpretrain'])
+    def toy(self, request, tmp_path):
+        path = write_toy(tmp_path, request.param)
+        weights = checkpoint(tmp_path, load_config(path))
+        options = {'work_dir': str(tmp_path / 'run'), 'train_cfg.max_iters': 1}
+        return lambda **more: load_config(path, {**options, **more}), weights
+
+    @pytest.mark.parametrize('options', [
+        {'visualizer': None}, {'visualizer': dict(_delete_=True, type='Visualizer')},
+        {'visualizer.vis_backends': []}, {'visualizer.vis_backends': None}])
+    def test_pictures_all_the_same(self, toy, options, tmp_path):
+        load, weights = toy
+        assert apis.test(load(**options), weights, show_dir=str(tmp_path / 'shown'))
+        shown = [path for path in (tmp_path / 'shown').rglob('*.*')
+                 if path.suffix in ('.jpg', '.png')]
+        assert len(shown) == 4
+        predictor = Predictor(load(**options), weights, 'cpu')
+        images = sorted((tmp_path / 'data/images').iterdir())
+        assert predict(predictor, images, tmp_path / 'out') == ({}, {})
+
+    def test_backend_that_is_not_installed(self, toy, monkeypatch):
+        load, weights = toy
+        monkeypatch.setitem(sys.modules, 'wandb', None)  # as if it were not
+        options = {'visualizer.vis_backends': [dict(type='WandbVisBackend')]}
+        said = 'cannot build the runner: Please run "pip install wandb" to install wandb$'
+        with pytest.raises(UserError, match=said):
+            train(load(**options))
+        with pytest.raises(UserError, match=said):
+            apis.test(load(**options), weights)
+        assert Predictor(load(**options), weights, 'cpu')  # which sends nothing there
+
+    def test_backend_that_there_is_none_of(self, toy):
+        load, weights = toy
+        with pytest.raises(UserError, match='cannot build NoBackend: NoBackend is not in the'):
+            apis.test(load(**{'visualizer.vis_backends': [dict(type='NoBackend')]}), weights)
