@@ -1,3 +1,4 @@
+import sys
 from pathlib import Path
 
 import pytest
@@ -18,3 +19,17 @@ def shared():
     if not folder.is_dir():
         pytest.skip(f'{folder} is not there: it holds reference outputs and real sample data')
     return folder
+
+
+@pytest.fixture(autouse=True)
+def nothing_left_over(monkeypatch):
+    """Let mmengine forget what it keeps by name: the scope, and visualisers with their folders."""
+    monkeypatch.setenv('LOCAL_RANK', '0')
+    yield
+    if mmengine := sys.modules.get('mmengine.registry'):
+        mmengine.DefaultScope._instance_dict.clear()
+    if mmengine := sys.modules.get('mmengine.visualization'):
+        kinds = [mmengine.Visualizer]
+        for kind in kinds:
+            kind._instance_dict.clear()
+            kinds += kind.__subclasses__()

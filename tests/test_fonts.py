@@ -8,8 +8,6 @@ import pytest
 from fontTools.fontBuilder import FontBuilder
 from fontTools.pens.ttGlyphPen import TTGlyphPen
 from matplotlib import font_manager
-from mmengine.registry import DefaultScope
-from mmengine.visualization import Visualizer
 
 from mmqtvit import apis
 from mmqtvit.analysis.figure import plt, save_figure
@@ -25,11 +23,9 @@ ASCII = ''.join(map(chr, range(32, 127)))
 
 
 @pytest.fixture(autouse=True)
-def nothing_left_over():
+def settings_left_as_they_were():
     with matplotlib.rc_context():
         yield
-    DefaultScope._instance_dict.clear()
-    Visualizer._instance_dict.clear()
 
 
 @pytest.fixture()

@@ -5,8 +5,6 @@ from functools import partial
 import cv2
 import numpy as np
 import pytest
-from mmengine.registry import DefaultScope
-from mmengine.visualization import Visualizer
 
 from mmqtvit import apis
 from mmqtvit.analysis.counting import count
@@ -32,13 +30,6 @@ KINDS = {
     'colours of 16 bits': (lambda image: image.astype(np.uint16) * 256,
                            dict(UNCHANGED, to_float32=True), 3),
 }
-
-
-@pytest.fixture(autouse=True)
-def nothing_left_over():
-    yield
-    DefaultScope._instance_dict.clear()
-    Visualizer._instance_dict.clear()
 
 
 class Toy:

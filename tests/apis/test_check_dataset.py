@@ -8,7 +8,6 @@ import cv2
 import numpy as np
 import pytest
 from mmengine import Config
-from mmengine.registry import DefaultScope
 from PIL import Image
 
 from mmqtvit.apis import UserError, load_config
@@ -20,12 +19,6 @@ from ..helpers.toy import write_toy
 from .test_images import cut_short, with_bad_checksum
 
 LEAF = 'train_dataloader.dataset'
-
-
-@pytest.fixture(autouse=True)
-def no_scope_left_over():
-    yield
-    DefaultScope._instance_dict.clear()
 
 
 class Toy:

@@ -6,7 +6,7 @@ import pytest
 
 from mmqtvit.apis import UserError, load_config, train
 
-from .test_check_dataset import LEAF, Toy, no_scope_left_over, only  # noqa: F401
+from .test_check_dataset import LEAF, Toy, only
 
 
 @pytest.fixture()

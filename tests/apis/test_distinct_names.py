@@ -6,8 +6,6 @@ from importlib import import_module
 from pathlib import Path
 
 import pytest
-from mmengine.registry import DefaultScope
-from mmengine.visualization import Visualizer
 
 from mmqtvit.apis import test as evaluate
 from mmqtvit.apis.distinct_names import distinct_stems
@@ -15,14 +13,6 @@ from mmqtvit.apis.distinct_names import distinct_stems
 from ..helpers.toy import write_toy
 from .test_inference import checkpoint
 from .test_runner import loaded
-
-
-@pytest.fixture(autouse=True)
-def nothing_left_over(monkeypatch):
-    monkeypatch.setenv('LOCAL_RANK', '0')
-    yield
-    DefaultScope._instance_dict.clear()
-    Visualizer._instance_dict.clear()
 
 
 @pytest.mark.parametrize('paths, names', [

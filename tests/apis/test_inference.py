@@ -8,9 +8,8 @@ import numpy as np
 import pytest
 import torch
 from mmcv.transforms import LoadImageFromFile
-from mmengine.registry import MODELS, DefaultScope, init_default_scope
+from mmengine.registry import MODELS, init_default_scope
 from mmengine.structures import BaseDataElement, InstanceData
-from mmengine.visualization import Visualizer
 from pycocotools import mask as coco_mask
 
 from mmqtvit.apis import UserError, load_config
@@ -26,13 +25,11 @@ TOOLBOXES = ('mmseg', 'mmdet', 'mmpretrain')
 
 
 @pytest.fixture(autouse=True)
-def nothing_left_over():
+def one_thread():
     threads = torch.get_num_threads()
     torch.set_num_threads(1)  # faster for so little work, and for what runs beside it
     yield
     torch.set_num_threads(threads)
-    DefaultScope._instance_dict.clear()
-    Visualizer._instance_dict.clear()
 
 
 def config(folder, toolbox, **options):

@@ -5,8 +5,8 @@ import pytest
 from mmqtvit.apis import UserError, load_config, train
 from mmqtvit.apis import test as evaluate
 
-from .test_check_dataset import Toy, no_scope_left_over, only  # noqa: F401
-from .test_runner import nothing_left_over  # noqa: F401
+from .test_check_dataset import Toy, only
+from .test_runner import one_thread  # noqa: F401
 
 EPOCHS = {'train_cfg': dict(_delete_=True, type='EpochBasedTrainLoop', max_epochs=1),
           'param_scheduler': None, 'train_dataloader.sampler.type': 'DefaultSampler'}

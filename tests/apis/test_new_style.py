@@ -15,7 +15,7 @@ from mmqtvit.swap import check_config, swap_backbone
 
 from ..helpers.toy import write_toy
 from .test_inference import picture
-from .test_runner import loaded, nothing_left_over  # noqa: F401
+from .test_runner import loaded, one_thread  # noqa: F401
 
 IMPORTS = """
 from mmcv.transforms import LoadImageFromFile, RandomFlip, Resize, TestTimeAug

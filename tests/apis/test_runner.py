@@ -10,8 +10,7 @@ import pytest
 import torch
 import torch._dynamo
 from mmengine.hooks import Hook
-from mmengine.registry import HOOKS, DefaultScope
-from mmengine.visualization import Visualizer
+from mmengine.registry import HOOKS
 
 from mmqtvit import apis
 from mmqtvit.apis import Interrupted, UserError, load_config, report_user_errors, train
@@ -20,14 +19,11 @@ from ..helpers.toy import BACKBONE, write_toy
 
 
 @pytest.fixture(autouse=True)
-def nothing_left_over(monkeypatch):
-    monkeypatch.setenv('LOCAL_RANK', '0')
+def one_thread():
     threads = torch.get_num_threads()
     torch.set_num_threads(1)  # faster for so little work, and for what runs beside it
     yield
     torch.set_num_threads(threads)
-    DefaultScope._instance_dict.clear()
-    Visualizer._instance_dict.clear()
 
 
 @pytest.fixture(params=['mmseg', 'mmdet'])

@@ -2,8 +2,6 @@ import sys
 
 import pytest
 from mmengine import Config
-from mmengine.registry import DefaultScope
-from mmengine.visualization import Visualizer
 
 from mmqtvit import apis
 from mmqtvit.apis import UserError, load_config, train
@@ -129,13 +127,6 @@ def test_predictions():
 
 class TestVisualizer:
     """Configs without one, with mmengine's, and with backends that are not there."""
-
-    @pytest.fixture(autouse=True)
-    def nothing_left_over(self):
-        yield
-        for cls in (Visualizer, *Visualizer.__subclasses__()):
-            cls._instance_dict.clear()
-        DefaultScope._instance_dict.clear()
 
     @pytest.fixture(params=['mmseg', 'mmdet', 'mmpretrain'])
     def toy(self, request, tmp_path):

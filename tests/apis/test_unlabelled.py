@@ -4,8 +4,6 @@ import json
 from pathlib import Path
 
 import pytest
-from mmengine.registry import DefaultScope
-from mmengine.visualization import Visualizer
 
 from mmqtvit import apis
 from mmqtvit.apis import UserError, load_config, train
@@ -15,13 +13,6 @@ from ..helpers.toy import write_toy
 from .test_inference import checkpoint
 
 NO_LABELS = 'data set whose samples bring no labels for the metric'
-
-
-@pytest.fixture(autouse=True)
-def nothing_left_over():
-    yield
-    DefaultScope._instance_dict.clear()
-    Visualizer._instance_dict.clear()
 
 
 class Toy:

@@ -16,7 +16,6 @@ from mmqtvit.layers import MultiScaleAttention, SkipAttention
 from tests.configs.test_configs import (
     CONFIGS,
     build,
-    no_scope_left_over,  # noqa: F401
 )
 
 ADE20K = ['upernet_qtvit1_ade20k', 'upernet_efficientvit_b1_ade20k']

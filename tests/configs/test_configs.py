@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 import torch
 from mmengine import Config
-from mmengine.registry import DefaultScope, init_default_scope
+from mmengine.registry import init_default_scope
 
 from mmqtvit.backbones.zoo import no_decay_names
 
@@ -49,12 +49,6 @@ EXPECTED = {
 
 def load(name):
     return Config.fromfile(CONFIGS / f'{name}.py')
-
-
-@pytest.fixture(autouse=True)
-def no_scope_left_over():
-    yield
-    DefaultScope._instance_dict.clear()
 
 
 @cache

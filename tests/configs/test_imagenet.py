@@ -10,7 +10,6 @@ from tests.configs.test_configs import (
     ALL_NAMES,
     build,
     load,
-    no_scope_left_over,  # noqa: F401
 )
 
 BASELINES = ['efficientvit_b1', 'efficientvit_b2', 'efficientvit_b3']

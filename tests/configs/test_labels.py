@@ -6,21 +6,14 @@ from pathlib import Path
 
 import cv2
 import numpy as np
-import pytest
 from mmengine import Config
-from mmengine.registry import DefaultScope, init_default_scope
+from mmengine.registry import init_default_scope
 from mmengine.runner import Runner
 
 from mmqtvit.weights import read_checkpoint
 from tests.configs.test_configs import load
 
 ROOT = Path(__file__).parents[2]
-
-
-@pytest.fixture(autouse=True)
-def no_scope_left_over():
-    yield
-    DefaultScope._instance_dict.clear()
 
 
 def test_ade20k_other_is_ignored_and_classes_start_at_zero(tmp_path):

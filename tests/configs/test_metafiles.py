@@ -8,7 +8,6 @@ from mmengine.fileio import load
 from tests.configs.test_configs import (
     ALL_NAMES,
     build,
-    no_scope_left_over,  # noqa: F401
 )
 
 

@@ -3,16 +3,10 @@
 import numpy as np
 import pytest
 import torch
-from mmengine.registry import DefaultScope, init_default_scope
+from mmengine.registry import init_default_scope
 from mmengine.structures import InstanceData, PixelData
 
 from tests.configs.test_configs import load
-
-
-@pytest.fixture(autouse=True)
-def no_scope_left_over():
-    yield
-    DefaultScope._instance_dict.clear()
 
 
 def build(name, **changes):

@@ -6,7 +6,7 @@ import torch
 from mmqtvit.apis import UserError, train
 from mmqtvit.engine.resume import check_resumable
 
-from ..apis.test_runner import last_log, loaded, nothing_left_over  # noqa: F401
+from ..apis.test_runner import last_log, loaded, one_thread  # noqa: F401
 from ..helpers.toy import write_toy
 from ..tools.test_command_lines import status
 

@@ -14,7 +14,7 @@ from mmqtvit.swap import SwapRefused, plan_swap, swap_backbone
 from mmqtvit.toolboxes import get_toolbox
 
 from ..apis.test_images import written
-from ..apis.test_inference import checkpoint, nothing_left_over, picture  # noqa: F401
+from ..apis.test_inference import checkpoint, one_thread, picture  # noqa: F401
 from ..apis.test_runner import loaded
 from ..helpers.pose import NAMES, write_pose_toy
 from ..tools.test_command_lines import tool

@@ -6,7 +6,7 @@ import sys
 import pytest
 
 from ..apis.test_images import with_bad_checksum
-from ..apis.test_inference import checkpoint, config, nothing_left_over  # noqa: F401
+from ..apis.test_inference import checkpoint, config, one_thread  # noqa: F401
 from .test_command_lines import TOOLS, run, status, tool
 
 

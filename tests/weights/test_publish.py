@@ -16,7 +16,7 @@ from mmqtvit.apis import UserError, load_config
 from mmqtvit.weights import read_checkpoint
 from mmqtvit.weights.publish import publish_checkpoint, save_with_hash
 
-from ..apis.test_runner import loaded, nothing_left_over  # noqa: F401
+from ..apis.test_runner import loaded, one_thread  # noqa: F401
 from ..helpers.imagenet import ROOT, small, write_imagenet
 from ..helpers.pose import write_pose_toy
 from ..helpers.toy import write_toy
