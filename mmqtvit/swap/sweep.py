@@ -18,7 +18,7 @@ from tqdm import tqdm
 
 from ..cfg.tree import type_name
 from ..errors import UserError
-from ..toolboxes import require_toolbox
+from ..toolboxes import find_toolbox
 from .check import CheckFailed, check_config
 from .leaf import leaf_text
 from .plan import plan_swap, swap_backbone
@@ -138,7 +138,7 @@ def run_once(cfg: Config) -> None:
     Raises:
         CheckFailed: If it runs on neither.
     """
-    size = require_toolbox(cfg).image_size(cfg)
+    size = find_toolbox(cfg)[0].image_size(cfg)
     try:
         check_config(cfg, reduced(size))
     except CheckFailed:  # poolings of a fixed size

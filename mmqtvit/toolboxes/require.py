@@ -19,10 +19,16 @@ IMPORTABLE = ('install it, or name the folder that holds it in PYTHONPATH (PYTHO
 def require_toolbox(cfg: Config) -> Toolbox:
     """The toolbox that a config is for, once it is sure that it can be used.
 
+    Args:
+        cfg (Config): Where it names no ``default_scope``, that of the toolbox is set.
+
     Raises:
         UserError: As in :func:`find_toolbox`.
     """
-    return find_toolbox(cfg)[0]
+    toolbox, scope = find_toolbox(cfg)
+    if cfg.get('default_scope') is None:
+        cfg.default_scope = scope
+    return toolbox
 
 
 def find_toolbox(cfg: Config, given: Optional[str] = None) -> tuple:

@@ -52,6 +52,7 @@ def config(request, tmp_path):
     path = Path(write_toy(tmp_path, request.param))
     text = re.sub(r"type='(mmqtvit\.)?([A-Z]\w+)'", r'type=\2', path.read_text())
     text = text.replace("nms=dict(type=nms", "nms=dict(type='nms'")
+    text = text.replace(f"default_scope = '{request.param}'", 'default_scope = None')  # as usual
     path.write_text(IMPORTS + dict(mmseg=MMSEG, mmdet=MMDET)[request.param] + text)
     return str(path)
 

@@ -57,6 +57,13 @@ def test_told_from_the_classes(model, name):
         assert toolbox is get_toolbox(name) and scope == name
 
 
+def test_the_scope_that_was_told_is_set():
+    """The tools read it again."""
+    cfg = Config(dict(model=dict(type='RetinaNet')))
+    assert find_toolbox(cfg) and cfg.get('default_scope') is None
+    assert require_toolbox(cfg).name == cfg.default_scope == 'mmdet'
+
+
 @pytest.mark.parametrize('model', [dict(type='Mine'), dict(type='torch.nn.Linear'), None])
 def test_the_classes_do_not_tell(model):
     cfg = Config(dict(model=model))
