@@ -1,8 +1,6 @@
 """Convert a checkpoint between the layouts of this package, the authors and timm."""
 
-import re
 from argparse import ArgumentParser
-from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Optional
@@ -16,15 +14,6 @@ from mmqtvit.terminal import plain_console
 from mmqtvit.weights import LAYOUTS, read_checkpoint
 from mmqtvit.weights.load import group
 from mmqtvit.weights.publish import save_with_hash
-
-BLOCK = re.compile(r'(.*?stages\.\d+(?:\.op_list|\.blocks)?)\.\d+'
-                   r'(\.(?:attention|context_module|local_module|local))?')
-
-
-def part_of(name: str) -> str:
-    """The part of the model that an entry is of, such as ``backbone.stages.2.*.attention``."""
-    block = BLOCK.match(name)
-    return f'{block[1]}.*{block[2] or ""}' if block else re.match(r'(backbone\.)?[^.]+', name)[0]
 
 
 def main(argv: Optional[Sequence] = None) -> None:
@@ -43,11 +32,9 @@ def main(argv: Optional[Sequence] = None) -> None:
         read_checkpoint(args.source), args.to, args.arch, args.backbone_only, args.prefix)
     layout, unexpected = conversion.report.layout, conversion.report.unexpected
     table = Table(f'from ({layout})', f'to ({args.to})', 'entries', title=conversion.arch)
-    parts = Counter((part_of(source), part_of(name))
-                    for name, source in conversion.sources.items())
     for column in table.columns:
         column.overflow = 'fold'
-    for (source, name), count in parts.items():
+    for (source, name), count in conversion.parts.items():
         table.add_row(source, name, str(count))
     plain_console().print(table)
     if conversion.report.resized:

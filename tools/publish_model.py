@@ -22,7 +22,7 @@ def main(argv: Optional[Sequence] = None) -> None:
     except UserError as error:
         raise UserError(f'{args.source}: {error}') from error
     print(f'written to {path}')
-    if not checkpoint['meta'].get('dataset_meta', {}).get('classes'):
+    if not (checkpoint['meta'].get('dataset_meta') or {}).get('classes'):
         print('The checkpoint names no classes: the toolboxes will show those of a data set of '
               'their choice')
 

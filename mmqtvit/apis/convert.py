@@ -1,5 +1,7 @@
 """Writes a checkpoint of one layout in another."""
 
+import re
+from collections import Counter
 from dataclasses import dataclass
 from typing import Optional
 
@@ -20,6 +22,10 @@ from ..weights.load import (
     unwrap,
 )
 
+#: A block of a stage and, in it, attention or local part, in any layout.
+BLOCK = re.compile(r'(.*?stages\.\d+(?:\.op_list|\.blocks)?)\.\d+'
+                   r'(\.(?:attention|context_module|local_module|local))?')
+
 
 @dataclass
 class Conversion:
@@ -36,6 +42,16 @@ class Conversion:
     sources: dict
     report: Report
     arch: str
+
+    @property
+    def parts(self) -> Counter:
+        """Counter[tuple[str, str]]: Entries by the part of the model, in the file and here."""
+        return Counter((_part_of(source), _part_of(name)) for name, source in self.sources.items())
+
+
+def _part_of(name: str) -> str:
+    block = BLOCK.match(name)
+    return f'{block[1]}.*{block[2] or ""}' if block else re.match(r'(backbone\.)?[^.]+', name)[0]
 
 
 class Classifier(nn.Module):

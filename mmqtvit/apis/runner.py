@@ -166,29 +166,32 @@ def _prepared(cfg: Config, notes: list, training: bool) -> Iterator[Runner]:
         for note in notes:
             runner.logger.info(note)
         if checkpoint:
-            model = _model_of(runner, cfg)
-            if not CAN_RESTRICT:
-                runner.logger.warning('Before torch 2.6 a checkpoint can run code when it is '
-                                      f'loaded: {source} should be from a source you trust')
-            # A resumed run takes all of its own file, optimiser and averages included.
-            translated = (None if cfg.resume else
-                          translate(model, checkpoint, source, training))
-            if translated is None:
-                found = check_match(model, checkpoint, source, training)
-                if cfg.resume:
-                    check_same_model(unwrapped(model), found, source)
-                own = checkpoint.get('state_dict', {})  # with versions of modules, if as it is
-                if found.keys() != own.keys() or any(found[key] is not own[key] for key in own):
-                    checkpoint = {**checkpoint, 'state_dict': found}
-            else:
-                state_dict, report = translated
-                checkpoint = {'state_dict': state_dict}  # without averages: of the same file
-                level = logging.WARNING if report.incomplete else logging.INFO
-                runner.logger.log(level, f'{source}: {report}')
-            del model
+            checkpoint = _fitted(checkpoint, runner, cfg, training)
         with already_read(source, checkpoint):
             del checkpoint
             yield runner
+
+
+def _fitted(checkpoint: dict, runner: Runner, cfg: Config, training: bool) -> dict:
+    """What mmengine is to load of a checkpoint; raise UserError if it does not fit the model."""
+    model, source = unwrapped(_model_of(runner, cfg)), cfg.load_from
+    if not CAN_RESTRICT:
+        runner.logger.warning('Before torch 2.6 a checkpoint can run code when it is loaded: '
+                              f'{source} should be from a source you trust')
+    # A resumed run takes all of its own file, optimiser and averages included.
+    translated = None if cfg.resume else translate(model, checkpoint, source, training)
+    if translated is not None:
+        state_dict, report = translated
+        level = logging.WARNING if report.incomplete else logging.INFO
+        runner.logger.log(level, f'{source}: {report}')
+        return {'state_dict': state_dict}  # without averages: of the same file
+    found = check_match(model, checkpoint, source, training)
+    if cfg.resume:
+        check_same_model(model, found, source)
+    own = checkpoint.get('state_dict', {})
+    if found.keys() == own.keys() and all(found[key] is own[key] for key in own):
+        return checkpoint  # whose state dict also has the versions of the modules
+    return {**checkpoint, 'state_dict': found}
 
 
 def _model_of(runner: Runner, cfg: Config) -> nn.Module:

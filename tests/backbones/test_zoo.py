@@ -9,7 +9,7 @@ import torch
 from mmengine import Config
 from torch import nn
 
-from mmqtvit import swap_backbone
+from mmqtvit import deploy, swap_backbone
 from mmqtvit.analysis.models import build_model
 from mmqtvit.apis.convert import Classifier, convert_checkpoint
 from mmqtvit.backbones import EfficientViT, zoo
@@ -75,6 +75,14 @@ def test_counting_takes_it(capsys):
     assert isinstance(build_model('tiny1'), TinyViT)
     tool('analysis/get_flops').main(['tiny1', '--size', '64', '64'])
     assert 'stages' in capsys.readouterr().out
+
+
+def test_deploy_takes_it():
+    model = TinyViT().eval()
+    image = torch.rand(1, 3, 64, 64)
+    with torch.no_grad():
+        for level, expected in zip(deploy(model)(image), model(image)):
+            assert (level - expected).norm() <= 1e-5 * expected.norm()
 
 
 def test_registered_by_its_decorator(tmp_path):
