@@ -1,3 +1,4 @@
+import shutil
 import sys
 from pathlib import Path
 
@@ -33,3 +34,11 @@ def nothing_left_over(monkeypatch):
         for kind in kinds:
             kind._instance_dict.clear()
             kinds += kind.__subclasses__()
+
+
+@pytest.fixture()
+def copied_package(root, tmp_path):
+    """A copy of the package, to which a test may add files; the folder for PYTHONPATH."""
+    shutil.copytree(root / 'mmqtvit', tmp_path / 'mmqtvit',
+                    ignore=shutil.ignore_patterns('__pycache__'))
+    return tmp_path

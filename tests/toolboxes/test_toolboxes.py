@@ -90,15 +90,13 @@ def test_swapped_as_the_others_are(toy):
         swap_backbone(cfg, 'qtvit1')
 
 
-def test_one_file_adds_a_toolbox(tmp_path, root):
+def test_one_file_adds_a_toolbox(copied_package, tmp_path, root):
     """The package as it is with adapter.py; the toolbox itself lies beside commands.py."""
-    shutil.copytree(root / 'mmqtvit', tmp_path / 'mmqtvit',
-                    ignore=shutil.ignore_patterns('__pycache__'))
-    shutil.copy(TOY / 'adapter.py', tmp_path / 'mmqtvit/toolboxes/mmtoy.py')
+    shutil.copy(TOY / 'adapter.py', copied_package / 'mmqtvit/toolboxes/mmtoy.py')
     written(tmp_path / 'photo.png')
     result = subprocess.run(
         [sys.executable, TOY / 'commands.py', root / 'tools', 'photo.png'], cwd=tmp_path,
-        env=dict(os.environ, PYTHONPATH=str(tmp_path)), capture_output=True, text=True)
+        env=dict(os.environ, PYTHONPATH=str(copied_package)), capture_output=True, text=True)
     assert result.returncode == 0, result.stderr
     assert 'checked at 64×96: predicts, and takes a loss step' in result.stdout
     assert Config.fromfile(tmp_path / 'leaf.py').model.head.in_channels == 256
