@@ -44,7 +44,7 @@ class Check:
 
 
 class CheckFailed(UserError):
-    """A model that does not build or run; the cause is chained."""
+    """A model that cannot be built or run; ``__cause__`` is the error."""
 
 
 def check_config(cfg: Config, size: Optional[tuple] = None, loss: bool = True,

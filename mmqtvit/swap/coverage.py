@@ -1,4 +1,4 @@
-"""Tells as Markdown what a sweep over the toolboxes' configs has found."""
+"""Writes down, as Markdown, what a sweep over the toolboxes' configs has found."""
 
 from collections import Counter
 from collections.abc import Sequence

@@ -38,10 +38,10 @@ def adapt_readers(part: dict, old: Sequence, new: Sequence, toolbox: Toolbox) ->
     if type_name(neck) not in PLAIN_NECKS or not one_stride:
         return _adapt_neck(part, path, neck, before, after, toolbox) + others
     if toolbox.exact_strides:
-        raise SwapRefused('a detector whose neck resizes maps of one stride')
+        raise SwapRefused('its neck resizes maps of one stride, and anchors depend on the strides')
     gone = Changes(((('neck', ), None), ), warnings=(
-        f'the neck {type_name(neck)} is gone: it made a pyramid of maps of one stride, and the '
-        'new backbone has a pyramid', ))
+        f'the neck {type_name(neck)} is dropped: it made maps of several strides from maps of '
+        'one, and the new backbone has several', ))
     return gone + _adapt_heads(part, before, after, toolbox) + others
 
 
@@ -159,8 +159,8 @@ def _pool_in_neck(necks: Sequence, dims: int, name: str) -> Changes:
     """
     if not necks and dims == 2:
         return Changes(((('neck', ), dict(type='GlobalAveragePooling')), ), warnings=(
-            f'{name} pools its last map, or reads a token, itself: a GlobalAveragePooling neck '
-            'now does', ))
+            f'{name} returned a vector, pooled or of a token: a GlobalAveragePooling neck now '
+            'pools the last map', ))
     if necks and dims == 2:
         raise SwapRefused(f'its neck {type_name(necks[0])} reads a vector that {name} made of '
                           'its tokens')

@@ -11,15 +11,15 @@ from .probe import BackboneProfile, names_weights
 SHOWN = 3  # keys in a note
 BATCH_NORMS = ('BN', 'SyncBN', 'MMSyncBN')
 OWN_BLOCKS = ('dcn', 'plugins', 'sac', 'gen_attention', 'stage_with_gen_attention')
-# They know the names of a few classes, and would put every parameter of another in one layer.
+# They know the layers of a few classes, and put all parameters of any other class in one layer.
 LAYER_DECAYS = ('LearningRateDecayOptimizerConstructor', 'LayerDecayOptimizerConstructor')
-NOT_FROZEN = ('nothing is frozen, for there are no pretrained weights: name a checkpoint to keep '
-              'frozen_stages and norm_eval')
+NOT_FROZEN = ('nothing is frozen, because there are no pretrained weights: name a checkpoint to '
+              'keep frozen_stages and norm_eval')
 
 
 def new_backbone(old: dict, arch: Union[str, dict], out_indices: tuple,
                  checkpoint: Optional[str]) -> tuple:
-    """The new backbone's config: what of the old one's arguments has a meaning in it is kept.
+    """The new backbone's config, with those of the old one's arguments that it has as well.
 
     Args:
         old (dict): The old backbone's config.
@@ -41,7 +41,7 @@ def new_backbone(old: dict, arch: Union[str, dict], out_indices: tuple,
     norm = old.get('norm_cfg')
     if type_name(norm) in BATCH_NORMS:
         backbone['norm_cfg'] = {**norm, 'requires_grad': True}
-        backbone['norm_cfg'].pop('eps', None)  # the published one of the architecture is meant
+        backbone['norm_cfg'].pop('eps', None)  # the new architecture has a published one of its own
     if checkpoint:
         if old.get('norm_eval'):
             backbone['norm_eval'] = True
@@ -52,7 +52,8 @@ def new_backbone(old: dict, arch: Union[str, dict], out_indices: tuple,
         backbone['with_cp'] = True
     gone = [key for key in OWN_BLOCKS if old.get(key)]
     if gone:
-        warnings.append(f'{", ".join(gone)} of {type_name(old)} has no counterpart and is gone')
+        warnings.append(f'{", ".join(gone)} of {type_name(old)} is dropped: the new backbone has '
+                        'nothing like it')
     return backbone, warnings
 
 
@@ -68,7 +69,8 @@ def forget_weights(cfg: dict, path: tuple) -> Changes:
         places += [(*place, key) for key in ('pretrained', 'init_cfg')
                    if names_weights(at(cfg, place).get(key))]
     return Changes(tuple((place, None) for place in places), notes=tuple(
-        f'{".".join(place)} is gone: it names weights with the old backbone' for place in places))
+        f'{".".join(place)} becomes None: it names weights for the old backbone'
+        for place in places))
 
 
 def adapt_optimizer(cfg: dict, old: BackboneProfile, new: BackboneProfile, others: Sequence,
@@ -91,14 +93,14 @@ def adapt_optimizer(cfg: dict, old: BackboneProfile, new: BackboneProfile, other
         values.append((('optim_wrapper', 'constructor'), 'DefaultOptimWrapperConstructor'))
         gone = [f'{key}={options.pop(key)}' for key in ('decay_rate', 'decay_type', 'num_layers')
                 if key in options]
-        notes.append(f'{constructor} is gone ({", ".join(gone)}): it knows the layers of a few '
-                     'backbones by name')
+        notes.append(f'{constructor} is replaced ({", ".join(gone)} dropped): it knows the '
+                     'layers of a few backbones only')
     keys = dict(options.get('custom_keys') or {})
     gone = [key for key in keys if _only_in(key, old.names, (*_prefixed(new.names), *others))]
     if gone:
         keys = {key: value for key, value in keys.items() if key not in gone}
         more = f' and {len(gone) - SHOWN} more' if len(gone) > SHOWN else ''
-        notes.append('what custom_keys say of parameters of the old backbone is gone: '
+        notes.append('custom_keys for parameters of the old backbone are dropped: '
                      f'{", ".join(gone[:SHOWN])}{more}')
     keys.update(_without_decay(keys, new.names))
     for key, value in keys.items():

@@ -21,7 +21,7 @@ class SwapRefused(UserError):
 
 
 class BackboneMissing(SwapRefused):
-    """The old backbone cannot be built here, for want of its class or of a package."""
+    """The old backbone cannot be built here: its class is not registered, or a package missing."""
 
 
 def locate_backbone(cfg: dict, path: tuple = ('model', )) -> tuple:
@@ -74,12 +74,12 @@ def _check(part: dict) -> None:
         if type_name(head) in _bound('heads'):
             raise SwapRefused(f'its head {type_name(head)} {_bound("heads")[type_name(head)]}')
         if isinstance(head, dict) and type_name(head.get('shared_head')).startswith('ResLayer'):
-            raise SwapRefused('its RoI head goes on with the last stage of a ResNet (shared_head)')
+            raise SwapRefused('its RoI head contains the last stage of a ResNet (shared_head)')
     texts = sorted(key for key in part if key.startswith(('text_', 'language_', 'lang_')))
     if texts:
         raise SwapRefused(f'{type_name(part)} {PAIRED} ({", ".join(texts)})')
     if not part.get('neck') and not any(heads):
-        raise SwapRefused('it has neither neck nor head: nothing is left beside the backbone')
+        raise SwapRefused('it has neither neck nor head to read a new backbone')
 
 
 def _bound(kind: str) -> dict:

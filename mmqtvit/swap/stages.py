@@ -8,7 +8,7 @@ from ..toolboxes import Toolbox
 from .probe import Level
 from .refuse import SwapRefused
 
-SHALLOW = 8  # the stride up to which a single map needs a decoder, or branches as HRNet's
+SHALLOW = 8  # a single map of at most this stride comes from a decoder, or from HRNet's branches
 PLAIN_NECKS = ('MultiLevelNeck', 'Feature2Pyramid')  # make a pyramid of maps of one stride
 
 
@@ -32,7 +32,7 @@ def choose_stages(levels: Sequence, natural: Sequence, strides: Sequence,
         tuple[tuple[int], list[str]]: The stage of each output, and warnings.
 
     Raises:
-        SwapRefused: If the outputs are no maps, or lie where no stage lies.
+        SwapRefused: If the outputs are not maps, or have strides that no stage has.
     """
     name = type_name(part['backbone'])
     if is_own_name(name):
@@ -51,8 +51,8 @@ def _classifier_warnings(level: Level, deepest: int, name: str) -> list:
     if level.dims == 3:
         return [f'the mean of the tokens of {name} becomes the mean of the last map']
     if level.stride is not None and level.stride < deepest:
-        return [f'the last map lies at stride {deepest}, not {level.stride}: small images leave '
-                'few positions']
+        return [f'the last map has stride {deepest}, not {level.stride}: of small images it '
+                'has few positions']
     return []
 
 
@@ -84,8 +84,8 @@ def _by_depth(levels: Sequence, natural: Sequence, strides: Sequence, part: dict
     dilated = [level.stride for level in levels]
     name = type_name(part['backbone'])
     if found != sorted(found):
-        raise SwapRefused(f'{name} goes up again (strides {join(found)}): it has a decoder of '
-                          'its own, which would go with it')
+        raise SwapRefused(f'the strides of {name} fall again ({join(found)}): it has a decoder '
+                          'of its own, which would be lost')
     if len(found) > len(strides):
         raise SwapRefused(f'{name} gives {len(found)} maps, and the new backbone has '
                           f'{len(strides)}')
@@ -112,7 +112,7 @@ def _by_depth(levels: Sequence, natural: Sequence, strides: Sequence, part: dict
 
 def _unused(deepest: int, strides: Sequence) -> list:
     if deepest < max(strides):
-        return [f'nothing reads below stride {deepest}: later stages are not built']
+        return [f'no map of more than stride {deepest} is read: the later stages are not built']
     return []
 
 

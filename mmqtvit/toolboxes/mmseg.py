@@ -15,7 +15,7 @@ from .base import Reader, Toolbox, register
 from .parts import class_name, num_classes_of, sample_meta
 
 BRANCHES = 'has branches of its own, which its heads and auxiliary losses are written for'
-DECODER = 'has a decoder of its own, which would go with it'
+DECODER = 'has a decoder of its own, which would be lost with it'
 OPACITY = 0.6  # of the classes' colours over the image
 BLOCK = 8  # pixels a side of one class in made-up label maps
 
@@ -40,7 +40,7 @@ class MMSegmentation(Toolbox):
         'ICNet': BRANCHES,
         'PIDNet': BRANCHES,
         'STDCContextPathNet': BRANCHES,
-        'CGNet': 'ends at stride 8 by design: it is the whole segmentor but for one classifier',
+        'CGNet': 'ends at stride 8 by design: it is the whole segmentor except the classifier',
         'ERFNet': DECODER,
         'UNet': DECODER,
         'VPD': 'is a text-conditioned diffusion model',

@@ -71,6 +71,6 @@ optim_wrapper = dict(paramwise_cfg=dict(custom_keys=dict(
     tool('swap_backbone').main([str(config), '--arch', 'b0', '-o', str(leaf)])
     shown = capsys.readouterr().out
     assert 'ResNet 18' in shown and '8, 16, 32, 64' in shown
-    assert 'note: what custom_keys say of parameters of the old backbone is gone: layer1' in shown
+    assert 'note: custom_keys for parameters of the old backbone are dropped: layer1' in shown
     assert 'custom_keys.decode_head' not in shown  # stays
     assert set(Config.fromfile(leaf).optim_wrapper.paramwise_cfg.custom_keys) == {'decode_head'}

@@ -62,7 +62,7 @@ def test_a_classifier_needs_no_strides():
     cfg.model.neck = None
     plan = plan_swap(cfg)
     assert plan.apply(cfg).model.neck.type == 'GlobalAveragePooling'
-    assert any('pools its last map' in text for text in plan.changes.warnings)
+    assert any('now pools the last map' in text for text in plan.changes.warnings)
 
 
 def test_maps_of_one_stride_by_their_neck():

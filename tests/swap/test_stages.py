@@ -54,7 +54,7 @@ def test_nearest_for_a_segmentor():
 
 
 def test_unread_stages_are_told():
-    warning = 'nothing reads below stride 16: later stages are not built'
+    warning = 'no map of more than stride 16 is read: the later stages are not built'
     assert choose((4, 8, 16)) == ((0, 1, 2), [warning])
     assert choose((16, ), scope='mmdet') == ((2, ), [warning])
 

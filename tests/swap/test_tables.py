@@ -62,5 +62,5 @@ def test_what_is_new_replaced_or_has_dots_in_its_key(capsys):
 def test_comments_name_both(swap):
     lines = comments('mine.py', *swap[1:])
     assert lines[0] == 'mine.py with EfficientViT b1 as backbone.'
-    gone, = (line for line in lines if 'custom_keys say' in line)
+    gone, = (line for line in lines if 'custom_keys for' in line)
     assert gone.endswith('backbone.norm, relative_position_bias_table and 15 more.')
