@@ -18,7 +18,7 @@ from ..cfg.device import adapt_to_device, join_processes
 from ..cfg.read import enable_amp, enable_auto_scale_lr
 from ..engine.check_loaders import CheckLoaders
 from ..engine.deployed import DeployModel, drop_averaging
-from ..engine.drawing import DrawNames, ShowFirstView
+from ..engine.drawing import PrepareDrawing, ShowFirstView
 from ..engine.resume import ChooseSchedule, check_resumable, check_same_model
 from ..errors import Interrupted, UserError
 from ..terminal import quiet_toolbox
@@ -162,7 +162,7 @@ def _prepared(cfg: Config, notes: list, training: bool) -> Iterator[Runner]:
         runner.register_hook(CheckLoaders(partial(refuse_loader, evaluators=evaluators)))
         hook = (cfg.get('default_hooks') or {}).get('visualization') or {}
         if hook.get('draw') or hook.get('enable'):
-            runner.register_hook(DrawNames(toolbox))
+            runner.register_hook(PrepareDrawing(toolbox))
         for note in notes:
             runner.logger.info(note)
         if checkpoint:

@@ -9,8 +9,8 @@ from mmengine.runner import Runner
 from ..toolboxes import Toolbox
 
 
-class DrawNames(Hook):
-    """Has the visualiser draw names of classes that it can show.
+class PrepareDrawing(Hook):
+    """Has the visualiser draw names of classes that it can show, and draw in little time.
 
     Args:
         toolbox (Toolbox): Whose visualiser it is.
@@ -21,6 +21,7 @@ class DrawNames(Hook):
 
     def before_run(self, runner: Runner) -> None:
         """Exchange the names of the data set, which the visualiser has by now."""
+        self.toolbox.hasten_drawing(runner.visualizer)
         meta = getattr(runner.visualizer, 'dataset_meta', None) or {}
         if meta.get('classes'):
             names, note = self.toolbox.drawable_names(meta['classes'])

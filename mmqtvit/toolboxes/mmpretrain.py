@@ -84,13 +84,15 @@ class MMPretrain(Toolbox):
     def build_inferencer(self, cfg: Config, device: str) -> Any:
         """ImageClassificationInferencer."""
         from mmpretrain.apis import ImageClassificationInferencer
-        return ImageClassificationInferencer(cfg, False, device)
+        from mmpretrain.visualization import UniversalVisualizer
+        inferencer = ImageClassificationInferencer(cfg, False, device)
+        inferencer.visualizer = UniversalVisualizer()  # one for all images
+        return inferencer
 
     def describe(self, inferencer: Any, rgb: np.ndarray, sample: Any,
                  classes: Optional[Sequence], score_thr: float) -> tuple:
         """The classes that score most."""
-        from mmpretrain.visualization import UniversalVisualizer
-        picture = UniversalVisualizer().visualize_cls(rgb, sample, classes=classes, draw_gt=False)
+        picture = inferencer.visualizer.visualize_cls(rgb, sample, classes=classes, draw_gt=False)
         scores, labels = sample.pred_score.topk(min(TOP, len(sample.pred_score)))
         return picture, dict(classes=[
             dict(label=label, name=class_name(classes, label), score=score)

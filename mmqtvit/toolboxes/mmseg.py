@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator, Sequence
+from functools import partial
 from typing import Any, Optional
 
 import numpy as np
@@ -131,6 +132,19 @@ class MMSegmentation(Toolbox):
         from mmseg.apis import MMSegInferencer
         return MMSegInferencer(cfg, None, device=device)
 
+    def hasten_drawing(self, visualizer: Any) -> None:
+        """Spare its own visualiser what takes most of the time of a picture.
+
+        It hands each finished picture to matplotlib and takes it back, and sorts the pixels of each
+        class to find a place for the name.
+        """
+        super().hasten_drawing(visualizer)
+        from mmseg.visualization import SegLocalVisualizer
+        if type(visualizer) is SegLocalVisualizer:  # others may draw by matplotlib
+            visualizer.set_image = partial(setattr, visualizer, '_image')
+            visualizer.get_image = partial(getattr, visualizer, '_image')
+            visualizer._get_center_loc = middle_of_widest_row
+
     def drawable_names(self, classes: Sequence) -> tuple:
         """It draws by OpenCV, whose font has ASCII alone: numbers stand for other names."""
         drawn = [name if name.isascii() else str(label) for label, name in enumerate(classes)]
@@ -154,3 +168,10 @@ class MMSegmentation(Toolbox):
                       fraction=count / labels.size)
                  for value, count in sorted(zip(values, pixels), key=lambda pair: -pair[1])]
         return picture, dict(classes=found), labels
+
+
+def middle_of_widest_row(mask: np.ndarray) -> np.ndarray:
+    """x and y of the middle pixel in the first row that has most pixels of a mask (H, W)."""
+    y = np.count_nonzero(mask, axis=1).argmax()
+    columns = np.flatnonzero(mask[y])
+    return np.array([columns[len(columns) // 2], y])
