@@ -15,7 +15,7 @@ from mmqtvit.demo import write_dataset
 from mmqtvit.toolboxes import get_toolbox
 from mmqtvit.toolboxes.mmseg import middle_of_widest_row
 
-from .test_inference import checkpoint, nothing_left_over  # noqa: F401
+from .test_inference import checkpoint  # noqa: F401
 
 
 @pytest.fixture(scope='module')
