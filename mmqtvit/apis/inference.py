@@ -84,7 +84,8 @@ class Predictor:
             if note:
                 say(f'warning: {note}')
         self.toolbox.set_dataset_meta(self.inferencer, meta)
-        self.toolbox.hasten_drawing(self.inferencer.visualizer)
+        if self.inferencer.visualizer is not None:
+            self.toolbox.hasten_drawing(self.inferencer.visualizer)
 
     def __call__(self, image: np.ndarray) -> tuple:
         """Predict on one image.

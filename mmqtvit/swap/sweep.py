@@ -166,7 +166,8 @@ def read(config: str) -> Config:
     try:
         return Config.fromfile(path)
     except Exception as error:
-        words = str(error).replace(f'{get_installed_path(toolbox)}/.mim/', '')
+        installed = Path(get_installed_path(toolbox))
+        words = str(error).replace(f'{installed}/.mim/', '').replace(f'{installed.parent}/', '')
         raise UserError(f'cannot be read: {type(error).__name__}: {words}') from error
 
 
